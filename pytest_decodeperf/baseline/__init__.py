@@ -1,0 +1,1 @@
+"""Stored samples with provenance: what a measurement is compared with."""

@@ -1,0 +1,1 @@
+"""Frozen records of what decode steps did; everything downstream reads these."""

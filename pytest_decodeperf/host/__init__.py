@@ -1,0 +1,1 @@
+"""Facts of this machine: the card, its driver, the kernel it runs under."""

@@ -1,0 +1,1 @@
+"""Pure functions from a census and an expectation to a finding."""

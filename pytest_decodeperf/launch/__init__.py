@@ -1,0 +1,1 @@
+"""What is booted: argv, environment with origins, hardware, expectations. Knows no vLLM."""

@@ -1,0 +1,1 @@
+"""What a person reads at the end: header, table, findings."""

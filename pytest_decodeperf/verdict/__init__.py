@@ -1,0 +1,1 @@
+"""Statistics over boots: intervals, tolerances, one of six verdicts."""

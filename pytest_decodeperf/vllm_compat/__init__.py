@@ -1,0 +1,1 @@
+"""The only room that names a vLLM version or reaches into its private attributes."""
