@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -117,17 +119,21 @@ class DecodeWindow:
     @property
     def speculation(self) -> Speculation | None:
         """Draft counts summed over the window: matched numerator and denominator."""
-        stats = [step.speculation for step in self.steps if step.speculation is not None]
-        if not stats:
-            return None
-        num_positions = max(len(each.num_accepted_tokens_per_pos) for each in stats)
-        per_position = [0] * num_positions
-        for each in stats:
-            for position, count in enumerate(each.num_accepted_tokens_per_pos):
-                per_position[position] += count
-        return Speculation(
-            num_drafts=sum(each.num_drafts for each in stats),
-            num_draft_tokens=sum(each.num_draft_tokens for each in stats),
-            num_accepted_tokens=sum(each.num_accepted_tokens for each in stats),
-            num_accepted_tokens_per_pos=tuple(per_position),
+        return total_speculation(
+            [step.speculation for step in self.steps if step.speculation is not None]
         )
+
+
+def total_speculation(stats: Sequence[Speculation]) -> Speculation | None:
+    """Sum draft counts; None when there are none."""
+    if not stats:
+        return None
+    per_position = [each.num_accepted_tokens_per_pos for each in stats]
+    return Speculation(
+        num_drafts=sum(each.num_drafts for each in stats),
+        num_draft_tokens=sum(each.num_draft_tokens for each in stats),
+        num_accepted_tokens=sum(each.num_accepted_tokens for each in stats),
+        num_accepted_tokens_per_pos=tuple(
+            sum(counts) for counts in itertools.zip_longest(*per_position, fillvalue=0)
+        ),
+    )

@@ -1,0 +1,83 @@
+"""The environment an engine boots under: applied before vllm is imported, restored after."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from pytest_decodeperf.launch.record import Launch
+
+#: Set unless the launch says otherwise: the engine stays in this process, no usage report leaves
+#: the machine, and vLLM's log does not bury the message of a failed test.
+_OWN_DEFAULTS: Final = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_LOGGING_LEVEL": "WARNING",
+}
+
+#: Prefixes of variables that change what vLLM runs.
+_WATCHED_PREFIXES: Final = ("VLLM_", "CUDA_", "TORCH", "PYTORCH_", "NCCL_", "TRITON_", "B12X_")
+
+#: Chosen by the machine's owner, not by a launch: where the tools lie and which card is meant.
+_MACHINE_VARIABLES: Final = frozenset(
+    {"CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CUDA_VERSION", "VLLM_CACHE_ROOT",
+     "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_HOME"}
+)  # fmt: skip
+
+#: Read when a vLLM module is imported: a second boot in one process can't change them.
+_READ_AT_IMPORT: Final = frozenset(
+    {"VLLM_GPU_SYNC_CHECK", "VLLM_BATCH_INVARIANT", "VLLM_USE_LAYERNAME", "VLLM_USE_MODELSCOPE",
+     "VLLM_TRITON_FORCE_FIRST_CONFIG", "VLLM_LOGGING_LEVEL", "VLLM_CONFIGURE_LOGGING",
+     "VLLM_TARGET_DEVICE", "VLLM_WSL2_ENABLE_PIN_MEMORY"}
+)  # fmt: skip
+
+
+def engine_environment(launch: Launch) -> dict[str, str]:
+    """All variables that booting this launch sets."""
+    variables = dict(_OWN_DEFAULTS)
+    if os.path.isabs(launch.model) or launch.checkpoint is not None:
+        variables["HF_HUB_OFFLINE"] = "1"  # nothing to fetch for a local folder
+    variables.update({name: entry.value for name, entry in launch.environment.items()})
+    return variables
+
+
+def ambient_variables(launch: Launch, process: Mapping[str, str]) -> tuple[str, ...]:
+    """Variables that change a run, which this process holds and the launch does not name."""
+    stated = engine_environment(launch)
+    return tuple(
+        sorted(
+            f"{name}={value}"
+            for name, value in process.items()
+            if name.startswith(_WATCHED_PREFIXES)
+            and name not in _MACHINE_VARIABLES
+            and name not in stated
+        )
+    )
+
+
+def fixed_at_import(launch: Launch, imported_with: Mapping[str, str]) -> tuple[str, ...]:
+    """Variables of the launch that an earlier import of vLLM in this process has already fixed."""
+    stated = engine_environment(launch)
+    return tuple(
+        name
+        for name in sorted(_READ_AT_IMPORT)
+        if stated.get(name, imported_with.get(name)) != imported_with.get(name)
+    )
+
+
+@contextmanager
+def applied(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for a block and restore the whole environment afterwards.
+
+    All of it, since vLLM writes to ``os.environ`` itself while it boots and the next engine
+    would inherit that.
+    """
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -1,0 +1,106 @@
+"""The pytest plugin: options, marks, parametrisation, exit status. Holds no measuring code."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_decodeperf import exit_status, fixtures, marks
+from pytest_decodeperf.options import add_options, read_options, separate_update_mode
+from pytest_decodeperf.parametrization import group_by_launch, parametrize, without_empty
+from pytest_decodeperf.report import summary
+from pytest_decodeperf.report.results import is_undecided
+from pytest_decodeperf.session import STATE, SessionState, load_launches
+
+# Fixtures of the plugin; named here so that pytest finds them.
+launch = fixtures.launch
+concurrency = fixtures.concurrency
+counter = fixtures.counter
+engine = fixtures.engine
+decode = fixtures.decode
+census = fixtures.census
+judge = fixtures.judge
+budget = fixtures.budget
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(args: list[str]) -> None:
+    """Keep a bare ``--update-baselines`` from taking the next argument as its mode."""
+    separate_update_mode(args)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the plugin's options."""
+    add_options(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marks and read the launches."""
+    for name, meaning in marks.ALL_MARKS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+    options = read_options(config)
+    state = SessionState(options=options, launches=load_launches(options))
+    config.stash[STATE] = state
+    config.pluginmanager.register(state.results, "decodeperf-results")
+    if not config.pluginmanager.hasplugin("xdist"):
+        config.addinivalue_line("markers", "xdist_group(name): tests of one launch share a worker")
+    elif config.getoption("dist", "no") == "load":
+        # all tests of one launch on one worker: an engine boots once
+        config.option.dist = "loadgroup"
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """One line: card, vLLM, launches, baseline key."""
+    state = config.stash[STATE]
+    if not state.launches or state.options.traces or config.option.collectonly:
+        return []
+    return [summary.header_line(state.launches, state.facts, state.baseline_key)]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test for each launch, concurrency and counter that it asks for."""
+    parametrize(metafunc, metafunc.config.stash[STATE])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run the tests of one launch one after the other: one engine is up at a time."""
+    empty = without_empty(items)
+    if empty:
+        items[:] = [item for item in items if item not in empty]
+        config.hook.pytest_deselected(items=empty)
+    group_by_launch(items)
+
+
+def pytest_report_teststatus(
+    report: pytest.CollectReport | pytest.TestReport,
+) -> tuple[str, str, str] | None:
+    """Give a test that could not decide a word of its own: neither passed nor skipped."""
+    if isinstance(report, pytest.TestReport) and is_undecided(report):
+        return "undecided", "?", "NO DECISION"
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Take the engine down, store what was asked for, and refuse to be green by silence."""
+    state = session.config.stash[STATE]
+    state.slot.shutdown()
+    if hasattr(session.config, "workerinput"):
+        return  # a worker's results travel with its reports; only the controller writes
+    interrupted = exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
+    state.store_baselines(interrupted=interrupted)
+    session.exitstatus = exit_status.judge(exitstatus, state.results)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the table: a line a property."""
+    state = terminalreporter.config.stash[STATE]
+    summary.write(terminalreporter, state.results, state.facts)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Take the engine down if the session ended before its own end (Ctrl-C at collection)."""
+    state = config.stash.get(STATE, None)
+    if state is not None:
+        state.close()

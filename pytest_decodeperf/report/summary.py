@@ -1,0 +1,103 @@
+"""What a person reads: one header line, one table at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from pytest_decodeperf.host.match import mismatch
+from pytest_decodeperf.invariants.finding import Outcome
+from pytest_decodeperf.report.results import Results, Row
+from pytest_decodeperf.vllm_compat.version import installed_version
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_decodeperf.host.facts import HostFacts
+    from pytest_decodeperf.launch.record import Launch
+
+_HEADINGS: Final = ("launch", "property", "value", "baseline", "verdict")
+_MAX_CELL: Final = 44
+_MARKUP: Final = {
+    Outcome.OK: {"green": True},
+    Outcome.IMPROVED: {"green": True, "bold": True},
+    Outcome.STORED: {"green": True},
+    Outcome.WORSE_WITHIN: {"yellow": True},
+    Outcome.NO_DECISION: {"yellow": True, "bold": True},
+}
+_FAILED: Final = {"red": True, "bold": True}
+
+
+def header_line(launches: Sequence[Launch], facts: HostFacts, baseline_key: str) -> str:
+    """Say on one line what is about to be measured, and where."""
+    fitting = [launch.name for launch in launches if mismatch(launch.hardware, facts) is None]
+    named = ", ".join(fitting) or "none fits this machine"
+    return (
+        f"decodeperf: {facts.describe()} | vLLM {installed_version() or 'not installed'} | "
+        f"launches ({len(fitting)} of {len(launches)}): {named} | baselines: {baseline_key}"
+    )
+
+
+def table_lines(rows: Sequence[Row]) -> list[tuple[str, dict[str, bool]]]:
+    """Lay out the findings, a line a property, with the colour of its verdict."""
+    cells = [_cells(row) for row in rows]
+    widths = [
+        max(len(line[column]) for line in [_HEADINGS, *cells]) for column in range(len(_HEADINGS))
+    ]
+
+    def layout(line: Sequence[str]) -> str:
+        return "  ".join(
+            text.ljust(width) for text, width in zip(line, widths, strict=True)
+        ).rstrip()
+
+    lines: list[tuple[str, dict[str, bool]]] = [(layout(_HEADINGS), {"bold": True})]
+    for row, line in zip(rows, cells, strict=True):
+        lines.append((layout(line), _MARKUP.get(row.finding.outcome, _FAILED)))
+        if row.finding.note:
+            lines.append((f"    note: {row.finding.note}", {}))
+    return lines
+
+
+def closing_lines(results: Results, facts: HostFacts) -> list[str]:
+    """Say what was not measured or not decided, a line each."""
+    lines = []
+    if results.unmeasured and not results.measured:
+        wanted = "; ".join(f"{name} {reason}" for name, reason in results.unmeasured.items())
+        lines.append(f"NOTHING MEASURED: found {facts.describe()}. {wanted}")
+    elif results.unmeasured:
+        lines.append(f"not for this machine: {', '.join(results.unmeasured)}")
+    if results.undecided:
+        lines.append(
+            f"NO DECISION on {len(results.undecided)} properties: neither a pass nor a failure; "
+            f"each test's text says what would decide it (pytest -rs)"
+        )
+    return lines
+
+
+def write(reporter: pytest.TerminalReporter, results: Results, facts: HostFacts | None) -> None:
+    """Write the table and the closing lines; without findings, only what was not measured."""
+    if not results.rows and not results.unmeasured:
+        return
+    reporter.section("decodeperf")
+    if results.rows:
+        for line, markup in table_lines(results.rows):
+            reporter.write_line(line, **markup)
+    if facts is not None:
+        for text in closing_lines(results, facts):
+            reporter.write_line(text, yellow=True)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    finding = row.finding
+    at = "" if row.concurrency is None else f" c={row.concurrency}"
+    return (
+        row.launch,
+        finding.invariant.removesuffix("_within_budget") + at,
+        _short(finding.value),
+        _short(finding.baseline),
+        finding.outcome,
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MAX_CELL else text[: _MAX_CELL - 3] + "..."
