@@ -34,6 +34,10 @@ class Expectation:
     Attributes:
         cudagraph_mode: Mode the engine must resolve to; None: the mode the launch asks for.
         runtime_mode: Mode every decode step must run in (``FULL``, ``PIECEWISE``, ``NONE``).
+        async_scheduling: Whether the scheduler must run ahead; None: as the flags ask.
+        prefix_caching: Whether prefix caching must be on; None: as the flags ask.
+        model_runner: Model runner that must be chosen (``V1``, ``V2``); None: as the environment
+            asks.
         reason: Why an expectation accepts less than FULL; shown beside the pass.
         budgets: Per-step budgets, the first whose version specifier holds is used.
         acceptance_length_tokens: Known acceptance length; None when only a baseline tells.
@@ -43,6 +47,9 @@ class Expectation:
 
     cudagraph_mode: str | None = None
     runtime_mode: str = "FULL"
+    async_scheduling: bool | None = None
+    prefix_caching: bool | None = None
+    model_runner: str | None = None
     reason: str = ""
     budgets: tuple[StepBudget, ...] = ()
     acceptance_length_tokens: float | None = None

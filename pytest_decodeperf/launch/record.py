@@ -33,11 +33,21 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sidecar:
-    """A cache service that must be up before the engine boots."""
+    """A cache service that must be up before the engine boots.
+
+    Attributes:
+        argv: Its command line.
+        health_url: Answers 200 when it is up.
+        shm_bytes: Shared memory it needs under /dev/shm.
+        shm_name: Name of that memory; empty when the printout gives none.
+        environment: Variables it runs under; an empty value is a value.
+    """
 
     argv: tuple[str, ...]
     health_url: str
     shm_bytes: int
+    shm_name: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +57,14 @@ class Hardware:
     Attributes:
         marks: Pytest marks its tests carry: an architecture (``sm120``), ``wsl2``, ``cpu``.
         gpu_name: Text the GPU's name must hold; None for any card of the architecture.
-        num_gpus: GPUs the engine needs (tensor x pipeline parallel).
+        num_gpus: GPUs the engine needs (tensor x pipeline x data parallel).
+        identifier: The launcher's name of the hardware; None for a profile of ours.
     """
 
     marks: tuple[str, ...]
     gpu_name: str | None = None
     num_gpus: int = 1
+    identifier: str | None = None
 
     @property
     def compute_capability(self) -> tuple[int, int] | None:
@@ -70,7 +82,8 @@ class Launch:
     Attributes:
         name: Identity in test ids and baseline files, as ``tiny-mtp.cpu``.
         origin: File it was read from.
-        model: Positional model argument: a folder (absolute) or a hub name.
+        model: Positional model argument: a folder (absolute) or a hub name; empty when
+            ``checkpoint`` names a recipe.
         flags: vLLM's ``serve`` flags after the model, in order.
         environment: Variables set before vllm is imported.
         left_out: Printed variables that are not applied, with the reason.
@@ -81,6 +94,7 @@ class Launch:
         sidecar: Cache service it needs; None without one.
         num_replicas: Engines behind one port.
         checkpoint: Recipe of a generated checkpoint that becomes the model; None for ``model``.
+        notes: What reading the file tolerated, in words; shown, never acted on.
     """
 
     name: str
@@ -96,6 +110,7 @@ class Launch:
     sidecar: Sidecar | None = None
     num_replicas: int = 1
     checkpoint: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
