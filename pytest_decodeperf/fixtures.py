@@ -17,6 +17,7 @@ from pytest_decodeperf.host.match import mismatch
 from pytest_decodeperf.invariants.finding import Finding, Outcome
 from pytest_decodeperf.launch.budget import budget_for
 from pytest_decodeperf.launch.expectation import StepBudget
+from pytest_decodeperf.launch.obstacle import obstacles
 from pytest_decodeperf.launch.record import Launch
 from pytest_decodeperf.measurements import Measurements
 from pytest_decodeperf.report.results import FINDING, MEASURED, UNMEASURED, Row
@@ -169,6 +170,12 @@ def _measurements(request: pytest.FixtureRequest, launch: Launch) -> Measurement
     """Boot the launch's engine if this machine is the one it is for."""
     state: SessionState = request.config.stash[STATE]
     _skip_mismatch(request, state, launch)
+    standing = obstacles(launch, num_visible_gpus=len(state.facts.gpus))
+    if standing:
+        pytest.fail(
+            f"{launch.name} can't be booted here\n" + "\n".join(each.text() for each in standing),
+            pytrace=False,
+        )
     try:
         if state.slot.holds(launch):
             measurements = state.slot.measurements(launch)
@@ -188,10 +195,11 @@ def _skip_mismatch(request: pytest.FixtureRequest, state: SessionState, launch: 
     if reason is None:
         return
     text = f"{launch.name}: {reason}"
+    found = f"{text}; found {state.facts.describe()}"
     request.node.user_properties.append((UNMEASURED, text))
     if state.options.require:
-        pytest.fail(f"not measured: {text}", pytrace=False)
-    pytest.skip(text)
+        pytest.fail(f"not measured: {found}", pytrace=False)
+    pytest.skip(found)
 
 
 def _invalid(judge: Judge, error: Exception) -> NoReturn:

@@ -48,6 +48,13 @@ class SessionState:
 
         return read_host_facts()
 
+    @property
+    def baseline_key(self) -> str:
+        return "todo"
+
+    def store_baselines(self, *, interrupted: bool) -> None:
+        return
+
 
 STATE: pytest.StashKey[SessionState] = pytest.StashKey()
 

@@ -15,12 +15,12 @@ def mismatch(hardware: Hardware, facts: HostFacts) -> str | None:
         return None
     wanted = " ".join(filter(None, [*hardware.marks, hardware.gpu_name]))
     if facts.gpu is None:
-        return f"needs {wanted}; found {facts.describe()}"
+        return f"needs {wanted}"
     if hardware.compute_capability not in (None, facts.gpu.compute_capability):
-        return f"needs {wanted}; found {facts.describe()}"
+        return f"needs {wanted}"
     if hardware.gpu_name is not None and hardware.gpu_name not in facts.gpu.name:
-        return f"needs {wanted}; found {facts.describe()}"
+        return f"needs {wanted}"
     if ("wsl2" in hardware.marks) != facts.wsl2:
         side = "WSL2" if "wsl2" in hardware.marks else "no WSL2"
-        return f"needs {side}; found {facts.describe()}"
+        return f"needs {side}"
     return None

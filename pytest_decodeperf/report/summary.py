@@ -63,7 +63,7 @@ def closing_lines(results: Results, facts: HostFacts) -> list[str]:
     lines = []
     if results.unmeasured and not results.measured:
         wanted = "; ".join(f"{name} {reason}" for name, reason in results.unmeasured.items())
-        lines.append(f"NOTHING MEASURED: found {facts.describe()}. {wanted}")
+        lines.append(f"NOTHING MEASURED: {wanted}; found {facts.describe()}")
     elif results.unmeasured:
         lines.append(f"not for this machine: {', '.join(results.unmeasured)}")
     if results.undecided:
@@ -78,7 +78,8 @@ def write(reporter: pytest.TerminalReporter, results: Results, facts: HostFacts 
     """Write the table and the closing lines; without findings, only what was not measured."""
     if not results.rows and not results.unmeasured:
         return
-    reporter.section("decodeperf")
+    reporter.ensure_newline()
+    reporter.write_sep("=", "decodeperf")
     if results.rows:
         for line, markup in table_lines(results.rows):
             reporter.write_line(line, **markup)

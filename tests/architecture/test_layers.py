@@ -26,7 +26,17 @@ MAY_IMPORT = {
     "report": {"launch", "host", "census", "verdict", "baseline", "invariants", "vllm_compat"},
 }
 HEAVY = {"torch", "vllm", "numpy", "scipy", "triton", "flashinfer", "transformers"}
-BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager", "handler"}
+BANNED_NAMES = {
+    "utils",
+    "util",
+    "helpers",
+    "helper",
+    "common",
+    "misc",
+    "base",
+    "manager",
+    "handler",
+}
 
 
 def modules():
@@ -91,7 +101,5 @@ def test_importing_the_plugin_loads_nothing_heavy():
         "import sys, pytest_decodeperf.plugin\n"
         f"print(sorted({HEAVY!r} & {{name.split('.')[0] for name in sys.modules}}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
