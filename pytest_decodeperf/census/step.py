@@ -54,13 +54,14 @@ class ApiCalls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copies:
-    """Memory copies of one direction between two kinds of memory."""
+    """Memory copies of one direction between two kinds of memory; GPU time summed."""
 
     direction: CopyDirection
     source: MemoryKind
     destination: MemoryKind
     count: int
     num_bytes: int
+    time_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
