@@ -15,11 +15,15 @@ NOTHING_MEASURED: Final = 20
 NO_DECISION: Final = 21
 
 
-def judge(exitstatus: int, results: Results) -> int:
-    """Turn pytest's status into the session's: a failure keeps its own, silence is not green."""
+def judge(exitstatus: int, results: Results, *, has_launches: bool) -> int:
+    """Turn pytest's status into the session's: a failure keeps its own, silence is not green.
+
+    Without launches a session is none of our business: pytest's status stands.
+    """
     if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return exitstatus
-    if results.unmeasured and not results.measured:
+    nothing_selected = has_launches and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+    if results.nothing_measured or nothing_selected:
         return NOTHING_MEASURED
     if results.undecided:
         return NO_DECISION

@@ -78,8 +78,7 @@ def _launch_of(item: pytest.Item) -> Launch | None:
 def _marks(launch: object) -> list[pytest.MarkDecorator]:
     if not isinstance(launch, Launch):
         return []
-    marks = [getattr(pytest.mark, mark) for mark in launch.hardware.marks]
-    return [*marks, pytest.mark.xdist_group(name=launch.name)]
+    return [getattr(pytest.mark, mark) for mark in launch.hardware.marks]
 
 
 def _value_sets(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pytest_decodeperf import exit_status, fixtures, marks
@@ -42,11 +44,14 @@ def pytest_configure(config: pytest.Config) -> None:
     state = SessionState(options=options, launches=load_launches(options))
     config.stash[STATE] = state
     config.pluginmanager.register(state.results, "decodeperf-results")
-    if not config.pluginmanager.hasplugin("xdist"):
-        config.addinivalue_line("markers", "xdist_group(name): tests of one launch share a worker")
-    elif config.getoption("dist", "no") == "load":
-        # all tests of one launch on one worker: an engine boots once
-        config.option.dist = "loadgroup"
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
+    """Keep the tests of one launch on one worker."""
+    from pytest_decodeperf.xdist_groups import scheduler
+
+    return scheduler(config, log)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -90,13 +95,29 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return  # a worker's results travel with its reports; only the controller writes
     interrupted = exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
     state.store_baselines(interrupted=interrupted)
-    session.exitstatus = exit_status.judge(exitstatus, state.results)
+    if session.config.option.collectonly:
+        return
+    state.exitstatus = exit_status.judge(
+        exitstatus, state.results, has_launches=bool(state.launches)
+    )
+    session.exitstatus = state.exitstatus
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the table: a line a property."""
     state = terminalreporter.config.stash[STATE]
-    summary.write(terminalreporter, state.results, state.facts)
+    nothing_measured = state.exitstatus == exit_status.NOTHING_MEASURED
+    if not state.results.rows and not nothing_measured:
+        return
+    closing = summary.closing_lines(
+        state.results, state.launches, state.facts, nothing_measured=nothing_measured
+    )
+    summary.write(
+        terminalreporter,
+        results=state.results,
+        closing=closing,
+        update_lines=state.update_lines,
+    )
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -26,6 +26,7 @@ class SessionState:
         slot: The engine that is up, if one is.
         update_lines: What was stored, old and new, for the summary.
         progress: Where boots are announced.
+        exitstatus: The session's judged status; None until it ends.
     """
 
     def __init__(self, *, options: Options, launches: tuple[Launch, ...]) -> None:
@@ -35,6 +36,7 @@ class SessionState:
         self.slot = EngineSlot(artifacts=options.artifacts)
         self.update_lines: list[str] = []
         self.progress = Progress()
+        self.exitstatus: int | None = None
 
     def close(self) -> None:
         """Take the engine down and give descriptors back; harmless when done twice."""

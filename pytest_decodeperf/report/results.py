@@ -52,8 +52,6 @@ class Results:
         measured: Launches that an engine was booted for, or a trace read.
         unmeasured: Launches that did not fit this machine.
         samples: Encoded samples for the baseline store.
-        failed_launches: Launches with a failed test: their samples are not stored.
-        num_deselected: Whether tests were left out by -k, -m or --lf.
     """
 
     def __init__(self) -> None:
@@ -61,7 +59,11 @@ class Results:
         self.measured: set[str] = set()
         self.unmeasured: dict[str, str] = {}
         self.samples: list[str] = []
-        self.deselected = False
+
+    @property
+    def nothing_measured(self) -> bool:
+        """Whether launches were refused on this machine and none was measured."""
+        return bool(self.unmeasured) and not self.measured
 
     @property
     def undecided(self) -> list[Row]:
@@ -87,10 +89,6 @@ class Results:
                 self.unmeasured[refused] = reason
             elif name == SAMPLE:
                 self.samples.append(str(value))
-
-    def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        """Note that the run is not a full one."""
-        self.deselected = self.deselected or bool(items)
 
 
 def is_undecided(report: pytest.TestReport) -> bool:

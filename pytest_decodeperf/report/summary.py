@@ -58,12 +58,13 @@ def table_lines(rows: Sequence[Row]) -> list[tuple[str, dict[str, bool]]]:
     return lines
 
 
-def closing_lines(results: Results, facts: HostFacts) -> list[str]:
+def closing_lines(
+    results: Results, launches: Sequence[Launch], facts: HostFacts, *, nothing_measured: bool
+) -> list[str]:
     """Say what was not measured or not decided, a line each."""
     lines = []
-    if results.unmeasured and not results.measured:
-        wanted = "; ".join(f"{name} {reason}" for name, reason in results.unmeasured.items())
-        lines.append(f"NOTHING MEASURED: {wanted}; found {facts.describe()}")
+    if nothing_measured:
+        lines.append(f"NOTHING MEASURED: {_wanted(results, launches)}; found {facts.describe()}")
     elif results.unmeasured:
         lines.append(f"not for this machine: {', '.join(results.unmeasured)}")
     if results.undecided:
@@ -74,18 +75,30 @@ def closing_lines(results: Results, facts: HostFacts) -> list[str]:
     return lines
 
 
-def write(reporter: pytest.TerminalReporter, results: Results, facts: HostFacts | None) -> None:
-    """Write the table and the closing lines; without findings, only what was not measured."""
-    if not results.rows and not results.unmeasured:
-        return
+def write(
+    reporter: pytest.TerminalReporter,
+    *,
+    results: Results,
+    closing: Sequence[str],
+    update_lines: Sequence[str] = (),
+) -> None:
+    """Write the table, what was stored, and the closing lines."""
     reporter.ensure_newline()
     reporter.write_sep("=", "decodeperf")
     if results.rows:
         for line, markup in table_lines(results.rows):
             reporter.write_line(line, **markup)
-    if facts is not None:
-        for text in closing_lines(results, facts):
-            reporter.write_line(text, yellow=True)
+    for text in update_lines:
+        reporter.write_line(text)
+    for text in closing:
+        reporter.write_line(text, yellow=True)
+
+
+def _wanted(results: Results, launches: Sequence[Launch]) -> str:
+    if results.unmeasured:
+        return "; ".join(f"{name} {reason}" for name, reason in results.unmeasured.items())
+    marks = sorted({mark for launch in launches for mark in launch.hardware.marks})
+    return f"no test was selected; the launches carry {', '.join(marks) or 'no mark'}"
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -73,8 +73,8 @@ def test_tests_of_a_launch_run_one_after_the_other(pytester):
         [
             "*test_plain_first*",
             "*test_a[[]here.cpu[]]*",
-            "*test_plain_between*",
             "*test_b[[]here.cpu[]]*",
+            "*test_plain_between*",
             "*test_a[[]elsewhere.sm75[]]*",
             "*test_b[[]elsewhere.sm75[]]*",
         ]
