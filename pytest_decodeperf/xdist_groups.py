@@ -1,0 +1,42 @@
+"""Keep the tests of one launch on one xdist worker: an engine boots once.
+
+xdist's own ``loadgroup`` appends the group to each test's id, which pytest 9.2 no longer lets it
+do (seen with xdist 3.8.0: the groups are ignored without a word). A launch's name stands in the
+ids of its tests, so the scheduler can read the group there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+from pytest_decodeperf.session import STATE
+
+_LEFT_TO_US: Final = ("load", "loadgroup")
+
+
+class LaunchScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is untyped here
+    """Hands out the tests of one launch as one unit of work, other tests one by one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        launches = [launch.name for launch in self.config.stash[STATE].launches]
+        return launch_in(nodeid, launches) or nodeid
+
+
+def launch_in(nodeid: str, launches: Sequence[str]) -> str | None:
+    """Name the launch a parametrised test id is made for; None for a test without one."""
+    _, bracket, parameters = nodeid.partition("[")
+    if not bracket:
+        return None
+    inside = f"-{parameters.removesuffix(']')}-"
+    return max((name for name in launches if f"-{name}-" in inside), key=len, default=None)
+
+
+def scheduler(config: pytest.Config, log: Any) -> LaunchScheduling | None:
+    """Schedule by launch when the user left the choice open; another ``--dist`` stands."""
+    if not config.stash[STATE].launches or config.getoption("dist") not in _LEFT_TO_US:
+        return None
+    return LaunchScheduling(config, log)
