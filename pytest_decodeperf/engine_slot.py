@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from pytest_decodeperf.engine.engine import Engine, EngineHost
@@ -22,8 +21,7 @@ class EngineSlot:
     A launch that failed to boot is not tried again: its other tests fail at once with the cause.
     """
 
-    def __init__(self, *, artifacts: Path | None) -> None:
-        self._artifacts = artifacts
+    def __init__(self) -> None:
         self._host: EngineHost | None = None
         self._measurements: Measurements | None = None
         self._failed: dict[str, str] = {}
@@ -32,14 +30,18 @@ class EngineSlot:
         """Whether this launch's engine is up already."""
         return self._measurements is not None and self._measurements.engine.launch is launch
 
-    def measurements(self, launch: Launch) -> Measurements:
+    def measurements(self, launch: Launch, *, folder: Path) -> Measurements:
         """Return the launch's engine with its windows; boots it if another one is up.
+
+        Args:
+            launch: What to boot.
+            folder: Where a boot keeps its traces and generated checkpoints.
 
         Raises:
             EngineUnavailableError: It does not boot, or did not before.
         """
         if self._measurements is None or self._measurements.engine.launch is not launch:
-            self._boot(launch)
+            self._boot(launch, folder)
         if self._measurements is None:
             raise EngineUnavailableError(self._failed[launch.name])
         return self._measurements
@@ -50,7 +52,7 @@ class EngineSlot:
         if self._host is not None:
             self._host.shutdown()
 
-    def _boot(self, launch: Launch) -> None:
+    def _boot(self, launch: Launch, folder: Path) -> None:
         self.shutdown()
         if launch.name in self._failed:
             return
@@ -61,7 +63,6 @@ class EngineSlot:
                 "do:       install the vLLM build for this machine"
             )
             return
-        folder = self._folder()
         if self._host is None:
             self._host = EngineHost(checkpoint_folder=folder / "checkpoints")
         try:
@@ -70,8 +71,3 @@ class EngineSlot:
             self._failed[launch.name] = f"{launch.name} did not boot\n{error}"
             return
         self._measurements = Measurements(engine, trace_folder=folder / "traces")
-
-    def _folder(self) -> Path:
-        if self._artifacts is None:
-            self._artifacts = Path(tempfile.mkdtemp(prefix="decodeperf-"))
-        return self._artifacts

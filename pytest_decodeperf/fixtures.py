@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 import msgspec
@@ -138,7 +139,7 @@ class CensusDriver:
 
     def __call__(self, concurrency: int | None) -> StepCensus:
         """Return the census at this concurrency."""
-        from pytest_decodeperf.observe.trace import TraceError
+        from pytest_decodeperf.observe.trace_error import TraceError
 
         try:
             return self._measurements.census(1 if concurrency is None else concurrency)
@@ -155,7 +156,8 @@ class TraceCensus:
 
     def __call__(self, concurrency: int | None) -> StepCensus:
         """Return the trace's census; the trace says itself how many requests ran."""
-        from pytest_decodeperf.observe.trace import TraceError, read_census
+        from pytest_decodeperf.observe.trace import read_census
+        from pytest_decodeperf.observe.trace_error import TraceError
 
         options = self._request.config.stash[STATE].options
         try:
@@ -178,16 +180,25 @@ def _measurements(request: pytest.FixtureRequest, launch: Launch) -> Measurement
         )
     try:
         if state.slot.holds(launch):
-            measurements = state.slot.measurements(launch)
+            measurements = state.slot.measurements(launch, folder=_artifacts(request))
         else:
             with state.progress.during(f"booting {launch.name}"):
-                measurements = state.slot.measurements(launch)
+                measurements = state.slot.measurements(launch, folder=_artifacts(request))
     except EngineUnavailableError as error:
         pytest.fail(str(error), pytrace=False)
     properties = request.node.user_properties
     if (MEASURED, launch.name) not in properties:
         properties.append((MEASURED, launch.name))
     return measurements
+
+
+def _artifacts(request: pytest.FixtureRequest) -> Path:
+    """Where traces are kept: the option's folder, else one that pytest removes in its own time."""
+    state = request.config.stash[STATE]
+    if state.artifacts is None:
+        factory: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
+        state.artifacts = factory.mktemp("decodeperf")
+    return state.artifacts
 
 
 def _skip_mismatch(request: pytest.FixtureRequest, state: SessionState, launch: Launch) -> None:

@@ -25,6 +25,7 @@ class SessionState:
         results: What the tests found.
         slot: The engine that is up, if one is.
         update_lines: What was stored, old and new, for the summary.
+        artifacts: Where traces are kept; None until the first boot without an option.
         progress: Where boots are announced.
         exitstatus: The session's judged status; None until it ends.
     """
@@ -33,7 +34,8 @@ class SessionState:
         self.options = options
         self.launches = launches
         self.results = Results()
-        self.slot = EngineSlot(artifacts=options.artifacts)
+        self.slot = EngineSlot()
+        self.artifacts = options.artifacts
         self.update_lines: list[str] = []
         self.progress = Progress()
         self.exitstatus: int | None = None

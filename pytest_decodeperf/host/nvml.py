@@ -52,9 +52,7 @@ def _gpu(index: int) -> Gpu:
 
 
 def _confidential() -> int:
-    state = pynvml.c_nvmlConfComputeSystemState_t()
-    pynvml.nvmlSystemGetConfComputeState(state)
-    return int(state.ccFeature)
+    return int(pynvml.nvmlSystemGetConfComputeState().ccFeature)
 
 
 def _optional(read_value: Callable[[], T]) -> T | None:

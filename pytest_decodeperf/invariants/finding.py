@@ -44,6 +44,7 @@ class Finding:
         do: What to try; empty when the outcome is a pass.
         value: Short text for the summary's value column.
         baseline: Short text for the summary's baseline column.
+        trace: File the counts of a failed finding come from, to be read again; may be empty.
         note: One remark shown with a pass (an accepted downgrade, an improvement to store).
     """
 
@@ -55,6 +56,7 @@ class Finding:
     do: str = ""
     value: str = ""
     baseline: str = ""
+    trace: str = ""
     note: str = ""
 
     def text(self) -> str:
@@ -67,6 +69,8 @@ class Finding:
         lines += [f"  at:       {place}" for place in self.at[:NUM_OFFENDERS_SHOWN]]
         if len(self.at) > NUM_OFFENDERS_SHOWN:
             lines.append(f"            and {len(self.at) - NUM_OFFENDERS_SHOWN} more")
+        if self.trace:
+            lines.append(f"  trace:    decodeperf census {self.trace}")
         if self.note:
             lines.append(f"  note:     {self.note}")
         if self.do:

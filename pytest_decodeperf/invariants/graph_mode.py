@@ -136,6 +136,7 @@ def graph_launches_per_step(census: StepCensus, expected: int | None) -> Finding
         else "",
         value=seen,
         baseline=str(expected),
+        trace=census.source.path if offenders else "",
     )
 
 

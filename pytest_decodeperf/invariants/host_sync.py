@@ -69,6 +69,7 @@ def count_within_budget(census: StepCensus, counter: str, budget: int | None) ->
         do=_ADVICE.get(counter, _OPERATOR_ADVICE) if offenders else "",
         value=value,
         baseline=f"<= {budget}",
+        trace=census.source.path if offenders else "",
     )
 
 

@@ -32,12 +32,17 @@ def test_pinned(engine, census, budget, judge, count):
 '''
 
 
+PLUGIN = "pytest_decodeperf.plugin"
+
+
 @pytest.fixture
-def broken(pytester):
+def broken(pytester, pytestconfig):
     """Copy the H200 profile, change its flags, and run a suite on it in a process of its own."""
     shutil.copytree(PROFILES / "models", pytester.path / "models")
     text = (PROFILES / "tiny-mtp.h200.toml").read_text(encoding="utf-8")
     assert ASKED in text
+    if pytestconfig.pluginmanager.hasplugin(PLUGIN):
+        pytester.plugins.append(PLUGIN)  # named by -p here, not installed: name it there too
 
     def run(*arguments, replace=None, add=""):
         changed = text if replace is None else text.replace(ASKED, replace)
@@ -69,7 +74,7 @@ def test_enforce_eager_fails_graph_mode(broken):
     result.stdout.fnmatch_lines(["*seen: *64 of 64 steps ran in another mode*"])
     result.stdout.fnmatch_lines(["*step 0: NONE for 4 tokens, 0 replays, 1 requests*"])
     result.stdout.fnmatch_lines(["*expected: 4 graph launches in each of*", "*seen:*0 x*"])
-    result.stdout.fnmatch_lines(["*expected: at most 40 kernel_launches*"])
+    result.stdout.fnmatch_lines(["*expected: at most 41 kernel_launches*"])
 
 
 def test_piecewise_fails_graph_mode(broken):

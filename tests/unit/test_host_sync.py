@@ -71,6 +71,7 @@ def test_one_step_above_budget_fails_although_the_median_is_fine():
         "  expected: at most 0 pageable_copies in each of 9 steps\n"
         "  seen:     0..2, median 0 per step; 1 of 9 steps above\n"
         "  at:       step 4: 2 (2 HtoD pageable -> device (8 bytes))\n"
+        "  trace:    decodeperf census x\n"
         "  do:       each pageable copy makes the host wait: check pinned memory (on WSL2 "
         "VLLM_WSL2_ENABLE_PIN_MEMORY=1) and new host tensors made without pin_memory"
     )
