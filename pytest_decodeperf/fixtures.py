@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,7 +21,7 @@ from pytest_decodeperf.launch.expectation import StepBudget
 from pytest_decodeperf.launch.obstacle import obstacles
 from pytest_decodeperf.launch.record import Launch
 from pytest_decodeperf.measurements import Measurements
-from pytest_decodeperf.report.results import FINDING, MEASURED, UNMEASURED, Row
+from pytest_decodeperf.report.results import FINDING, MEASURED, NOTE, UNMEASURED, Row
 from pytest_decodeperf.session import STATE, SessionState
 from pytest_decodeperf.vllm_compat.version import installed_version
 
@@ -189,7 +189,17 @@ def _measurements(request: pytest.FixtureRequest, launch: Launch) -> Measurement
     properties = request.node.user_properties
     if (MEASURED, launch.name) not in properties:
         properties.append((MEASURED, launch.name))
+    properties += [(NOTE, text) for text in _boot_notes(measurements.engine)]
     return measurements
+
+
+def _boot_notes(engine: Engine) -> Iterator[str]:
+    """What may have changed this boot without standing in its launch."""
+    if engine.ambient:
+        yield (
+            f"{engine.launch.name}: this process holds {', '.join(engine.ambient)}, which the "
+            f"launch does not name; state it in [environment] or unset it"
+        )
 
 
 def _artifacts(request: pytest.FixtureRequest) -> Path:

@@ -12,11 +12,12 @@ from pytest_decodeperf.launch.record import Launch
 from pytest_decodeperf.session import SessionState
 
 _ARGUMENTS = ("launch", "concurrency", "counter")
+_FIXTURES_MODULE = "pytest_decodeperf.fixtures"
 
 
 def parametrize(metafunc: pytest.Metafunc, state: SessionState) -> None:
     """Make one test for each launch, and within it for each concurrency and counter asked for."""
-    names = [name for name in _ARGUMENTS if name in metafunc.fixturenames]
+    names = [name for name in _ARGUMENTS if _is_ours(metafunc, name)]
     if "launch" not in names or not state.launches:
         return  # without launches the fixture itself says how to name one
     on_traces = bool(state.options.traces)
@@ -38,8 +39,7 @@ def without_empty(items: list[pytest.Item]) -> list[pytest.Item]:
     return [
         item
         for item in items
-        if "launch" in getattr(getattr(item, "callspec", None), "params", {})
-        and _launch_of(item) is None
+        if type(_parameter(item)).__name__ == "NotSetType"
     ]
 
 
@@ -56,6 +56,19 @@ def group_by_launch(items: list[pytest.Item]) -> None:
         items[place] = item
 
 
+def _is_ours(metafunc: pytest.Metafunc, name: str) -> bool:
+    """Whether a test's argument is the plugin's fixture, not one of the user's of that name."""
+    if name not in metafunc.fixturenames:
+        return False
+    for mark in metafunc.definition.iter_markers("parametrize"):
+        named = mark.args[0] if mark.args else mark.kwargs.get("argnames", ())
+        if name in (named.replace(" ", "").split(",") if isinstance(named, str) else named):
+            return False
+    # pytest has no public way to ask which fixture a name stands for
+    definitions = getattr(metafunc, "_arg2fixturedefs", {}).get(name)
+    return not definitions or definitions[-1].func.__module__ == _FIXTURES_MODULE
+
+
 def _is_for(metafunc: pytest.Metafunc, launch: Launch, on_traces: bool) -> bool:
     definition = metafunc.definition
     if on_traces and definition.get_closest_marker("recorded") is None:
@@ -70,9 +83,13 @@ def _rank(item: pytest.Item, order: dict[str, int]) -> int:
 
 
 def _launch_of(item: pytest.Item) -> Launch | None:
-    callspec = getattr(item, "callspec", None)
-    launch = None if callspec is None else callspec.params.get("launch")
+    launch = _parameter(item)
     return launch if isinstance(launch, Launch) else None
+
+
+def _parameter(item: pytest.Item) -> object:
+    callspec = getattr(item, "callspec", None)
+    return None if callspec is None else callspec.params.get("launch")
 
 
 def _marks(launch: object) -> list[pytest.MarkDecorator]:

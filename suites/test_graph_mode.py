@@ -3,11 +3,17 @@
 import pytest
 
 from pytest_decodeperf.census.decode import RuntimeMode
-from pytest_decodeperf.invariants import graph_mode
+from pytest_decodeperf.invariants import graph_mode, resolution
 
 
 def test_resolved_mode_is_the_asked_one(engine, launch, judge):
     judge(graph_mode.resolved_mode_is_the_asked_one(engine.resolved, launch.expectation))
+
+
+def test_runner_and_scheduler_as_expected(engine, launch, judge):
+    if not resolution.states_anything(launch.expectation):
+        pytest.skip(f"{launch.name} states neither model_runner nor async_scheduling in [expect]")
+    judge(resolution.runner_and_scheduler_as_expected(engine.resolved, launch.expectation))
 
 
 def test_every_decode_step_ran_the_expected_mode(decode, launch, concurrency, judge):

@@ -33,6 +33,8 @@ _READ_AT_IMPORT: Final = frozenset(
      "VLLM_TARGET_DEVICE", "VLLM_WSL2_ENABLE_PIN_MEMORY"}
 )  # fmt: skip
 
+_RUNNING_TEST: Final = "PYTEST_CURRENT_TEST"
+
 
 def engine_environment(launch: Launch) -> dict[str, str]:
     """All variables that booting this launch sets."""
@@ -72,12 +74,15 @@ def applied(variables: Mapping[str, str]) -> Iterator[None]:
     """Set variables for a block and restore the whole environment afterwards.
 
     All of it, since vLLM writes to ``os.environ`` itself while it boots and the next engine
-    would inherit that.
+    would inherit that. Only what pytest says of its running test is left as it is by then.
     """
-    before = dict(os.environ)
+    before = {name: value for name, value in os.environ.items() if name != _RUNNING_TEST}
     os.environ.update(variables)
     try:
         yield
     finally:
+        running = os.environ.get(_RUNNING_TEST)
         os.environ.clear()
         os.environ.update(before)
+        if running is not None:
+            os.environ[_RUNNING_TEST] = running

@@ -16,11 +16,12 @@ def mismatch(hardware: Hardware, facts: HostFacts) -> str | None:
     wanted = " ".join(filter(None, [*hardware.marks, hardware.gpu_name]))
     if facts.gpu is None:
         return f"needs {wanted}"
-    if hardware.compute_capability not in (None, facts.gpu.compute_capability):
+    is_other_card = (
+        hardware.compute_capability not in (None, facts.gpu.compute_capability)
+        or (hardware.gpu_name or "") not in facts.gpu.name
+    )
+    if is_other_card or ("wsl2" in hardware.marks and not facts.wsl2):
         return f"needs {wanted}"
-    if hardware.gpu_name is not None and hardware.gpu_name not in facts.gpu.name:
-        return f"needs {wanted}"
-    if ("wsl2" in hardware.marks) != facts.wsl2:
-        side = "WSL2" if "wsl2" in hardware.marks else "no WSL2"
-        return f"needs {side}"
+    if facts.wsl2 and "wsl2" not in hardware.marks:
+        return f"needs {wanted} without WSL2"
     return None

@@ -17,6 +17,7 @@ from pytest_decodeperf.invariants.finding import Finding, Outcome
 FINDING: Final = "decodeperf_finding"
 MEASURED: Final = "decodeperf_measured"
 UNMEASURED: Final = "decodeperf_unmeasured"
+NOTE: Final = "decodeperf_note"
 SAMPLE: Final = "decodeperf_sample"
 
 
@@ -51,6 +52,7 @@ class Results:
         rows: Findings in the order they arrived.
         measured: Launches that an engine was booted for, or a trace read.
         unmeasured: Launches that did not fit this machine.
+        notes: What a reader of the results should know, each once.
         samples: Encoded samples for the baseline store.
     """
 
@@ -58,6 +60,7 @@ class Results:
         self.rows: list[Row] = []
         self.measured: set[str] = set()
         self.unmeasured: dict[str, str] = {}
+        self.notes: list[str] = []
         self.samples: list[str] = []
 
     @property
@@ -87,6 +90,8 @@ class Results:
             elif name == UNMEASURED:
                 refused, _, reason = str(value).partition(": ")
                 self.unmeasured[refused] = reason
+            elif name == NOTE and value not in self.notes:
+                self.notes.append(str(value))
             elif name == SAMPLE:
                 self.samples.append(str(value))
 

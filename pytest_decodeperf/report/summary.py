@@ -67,6 +67,7 @@ def closing_lines(
         lines.append(f"NOTHING MEASURED: {_wanted(results, launches)}; found {facts.describe()}")
     elif results.unmeasured:
         lines.append(f"not for this machine: {', '.join(results.unmeasured)}")
+    lines += results.notes
     if results.undecided:
         lines.append(
             f"NO DECISION on {len(results.undecided)} properties: neither a pass nor a failure; "

@@ -183,6 +183,26 @@ def test_other_peoples_sessions_are_left_alone(pytester):
     assert pytester.runpytest("-k", "nothing").ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
+def test_a_fixture_of_the_users_with_our_name_stays_theirs(pytester):
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def launch():
+            return "rocket"
+
+        def test_theirs(launch):
+            assert launch == "rocket"
+
+        @pytest.mark.parametrize("launch, counter", [(1, 2)])
+        def test_parametrized(launch, counter):
+            assert (launch, counter) == (1, 2)
+        """
+    )
+    pytester.runpytest("-v").assert_outcomes(passed=2)
+
+
 @pytest.mark.parametrize("outcome", ["OK", "FAILED", "NO_DECISION"])
 def test_the_same_with_xdist(pytester, outcome):
     judged(pytester, ONE_OF.format(outcome=outcome))

@@ -1,0 +1,22 @@
+"""The launch a test id is made for."""
+
+import pytest
+
+from pytest_decodeperf.xdist_groups import launch_in
+
+LAUNCHES = ["tiny.cpu", "tiny.cpu-2", "other"]
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "launch"),
+    [
+        ("suites/test_a.py::test_b[tiny.cpu-c1]", "tiny.cpu"),
+        ("suites/test_a.py::test_b[tiny.cpu-2-c1]", "tiny.cpu-2"),
+        ("suites/test_a.py::test_b[c1-tiny.cpu]", "tiny.cpu"),
+        ("suites/test_a.py::test_b[tiny.cpux]", None),
+        ("suites/other/test_a.py::test_b", None),
+        ("suites/test_a.py::test_b[x]", None),
+    ],
+)
+def test_launch_in(nodeid, launch):
+    assert launch_in(nodeid, LAUNCHES) == launch
