@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import TypeVar
 
 import msgspec
 import pytest
@@ -26,6 +26,7 @@ from pytest_decodeperf.session import STATE, SessionState
 from pytest_decodeperf.vllm_compat.version import installed_version
 
 Judge = Callable[[Finding], None]
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -56,9 +57,11 @@ def counter(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def budget(launch: Launch) -> StepBudget:
-    """What one decode step may do, for the installed vLLM."""
-    return budget_for(launch.expectation, installed_version())
+def budget(request: pytest.FixtureRequest, launch: Launch) -> StepBudget:
+    """What one decode step may do, for the vLLM that is installed or that recorded the trace."""
+    options = request.config.stash[STATE].options
+    recorded = launch.origin in options.traces
+    return budget_for(launch.expectation, options.trace_vllm if recorded else installed_version())
 
 
 @pytest.fixture
@@ -100,7 +103,7 @@ def census(
     """
     state = request.config.stash[STATE]
     if launch.origin in state.options.traces:
-        return TraceCensus(request, launch)
+        return TraceCensus(request, launch, judge)
     return CensusDriver(_measurements(request, launch), judge)
 
 
@@ -117,17 +120,11 @@ class DecodeDriver:
 
     def windows(self, concurrency: int) -> tuple[DecodeWindow, ...]:
         """Return all unprofiled windows at this concurrency; a boot's value is their median."""
-        try:
-            return self._measurements.windows(concurrency)
-        except InvalidWindowError as error:
-            _invalid(self._judge, error)
+        return _valid(self._judge, lambda: self._measurements.windows(concurrency))
 
     def sweep(self) -> tuple[DecodeWindow, ...]:
         """Return one short window at every number of requests."""
-        try:
-            return self._measurements.sweep()
-        except InvalidWindowError as error:
-            _invalid(self._judge, error)
+        return _valid(self._judge, self._measurements.sweep)
 
 
 class CensusDriver:
@@ -139,33 +136,34 @@ class CensusDriver:
 
     def __call__(self, concurrency: int | None) -> StepCensus:
         """Return the census at this concurrency."""
-        from pytest_decodeperf.observe.trace_error import TraceError
-
-        try:
-            return self._measurements.census(1 if concurrency is None else concurrency)
-        except (InvalidWindowError, TraceError) as error:
-            _invalid(self._judge, error)
+        return _valid(
+            self._judge,
+            lambda: self._measurements.census(1 if concurrency is None else concurrency),
+        )
 
 
 class TraceCensus:
     """The census of a recorded trace."""
 
-    def __init__(self, request: pytest.FixtureRequest, launch: Launch) -> None:
+    def __init__(self, request: pytest.FixtureRequest, launch: Launch, judge: Judge) -> None:
         self._request = request
         self._launch = launch
+        self._judge = judge
 
     def __call__(self, concurrency: int | None) -> StepCensus:
         """Return the trace's census; the trace says itself how many requests ran."""
-        from pytest_decodeperf.observe.trace import read_census
-        from pytest_decodeperf.observe.trace_error import TraceError
-
-        options = self._request.config.stash[STATE].options
-        try:
-            census = read_census(self._launch.origin, step_range=options.step_range)
-        except TraceError as error:
-            pytest.fail(f"INVALID trace\n{error}", pytrace=False)
+        census = _valid(self._judge, self._read)
         self._request.node.user_properties.append((MEASURED, self._launch.name))
         return census
+
+    def _read(self) -> StepCensus:
+        from pytest_decodeperf.observe.trace import read_census
+
+        state = self._request.config.stash[STATE]
+        path = self._launch.origin
+        if path not in state.censuses:
+            state.censuses[path] = read_census(path, step_range=state.options.step_range)
+        return state.censuses[path]
 
 
 def _measurements(request: pytest.FixtureRequest, launch: Launch) -> Measurements:
@@ -185,7 +183,7 @@ def _measurements(request: pytest.FixtureRequest, launch: Launch) -> Measurement
             with state.progress.during(f"booting {launch.name}"):
                 measurements = state.slot.measurements(launch, folder=_artifacts(request))
     except EngineUnavailableError as error:
-        pytest.fail(str(error), pytrace=False)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
     properties = request.node.user_properties
     if (MEASURED, launch.name) not in properties:
         properties.append((MEASURED, launch.name))
@@ -223,16 +221,25 @@ def _skip_mismatch(request: pytest.FixtureRequest, state: SessionState, launch: 
     pytest.skip(found)
 
 
-def _invalid(judge: Judge, error: Exception) -> NoReturn:
-    lines = [line.partition(":")[2].strip() for line in str(error).splitlines()]
-    expected, seen, advice = [*lines, "", "", ""][:3]
+def _valid(judge: Judge, measure: Callable[[], T]) -> T:
+    """Measure; what can't be used as a measurement fails the test as INVALID."""
+    from pytest_decodeperf.observe.trace_error import TraceError
+
+    try:
+        return measure()
+    except (InvalidWindowError, TraceError) as error:
+        text = str(error)  # judged outside this block: a failure shows no second exception
+    parts = {
+        key.strip(): rest.strip()
+        for key, _, rest in (line.partition(":") for line in text.split("\n"))
+    }
     judge(
         Finding(
             invariant="valid_window",
             outcome=Outcome.INVALID,
-            expected=expected,
-            seen=seen,
-            do=advice,
+            expected=parts.get("expected", "a window that can be measured"),
+            seen=parts.get("seen", text),
+            do=parts.get("do", ""),
         )
     )
     raise AssertionError("an INVALID finding fails its test")  # judge has raised before

@@ -21,6 +21,7 @@ class Options:
         profiles: Launches to test, in order.
         traces: Recorded traces to run the ``recorded`` tests on; empty for live engines.
         step_range: Name pattern of the steps in those traces; None for the usual rules.
+        trace_vllm: vLLM version the traces were recorded with: chooses the budget.
         baselines: Folder of the stored samples.
         update: ``missing``, ``improved`` or ``all``; None to compare only.
         require: A launch that does not fit this machine fails instead of being skipped.
@@ -30,6 +31,7 @@ class Options:
     profiles: tuple[Path, ...]
     traces: tuple[Path, ...]
     step_range: str | None
+    trace_vllm: str | None
     baselines: Path
     update: str | None
     require: bool
@@ -56,6 +58,11 @@ def add_options(parser: pytest.Parser) -> None:
         "--decodeperf-step-range",
         metavar="REGEX",
         help="name of the range that is one step in --decodeperf-trace",
+    )
+    group.addoption(
+        "--decodeperf-trace-vllm",
+        metavar="VERSION",
+        help="vLLM version that recorded --decodeperf-trace: chooses the profile's budget",
     )
     group.addoption(
         "--decodeperf-baselines",
@@ -124,6 +131,7 @@ def read_options(config: pytest.Config) -> Options:
         profiles=_profiles(config),
         traces=_existing_traces(config),
         step_range=config.getoption("decodeperf_step_range"),
+        trace_vllm=config.getoption("decodeperf_trace_vllm"),
         baselines=_baselines(config),
         update=update,
         require=config.getoption("decodeperf_require"),

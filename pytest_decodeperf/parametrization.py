@@ -36,11 +36,7 @@ def parametrize(metafunc: pytest.Metafunc, state: SessionState) -> None:
 
 def without_empty(items: list[pytest.Item]) -> list[pytest.Item]:
     """The tests that no launch applies to: pytest keeps one of each with an empty parameter."""
-    return [
-        item
-        for item in items
-        if type(_parameter(item)).__name__ == "NotSetType"
-    ]
+    return [item for item in items if type(_parameter(item)).__name__ == "NotSetType"]
 
 
 def group_by_launch(items: list[pytest.Item]) -> None:

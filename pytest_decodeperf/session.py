@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_decodeperf.census.step import StepCensus
 from pytest_decodeperf.engine_slot import EngineSlot
 from pytest_decodeperf.host.facts import HostFacts
 from pytest_decodeperf.launch.record import Launch, LaunchError
@@ -27,6 +28,7 @@ class SessionState:
         update_lines: What was stored, old and new, for the summary.
         artifacts: Where traces are kept; None until the first boot without an option.
         progress: Where boots are announced.
+        censuses: Censuses of the recorded traces, read once.
         exitstatus: The session's judged status; None until it ends.
     """
 
@@ -38,6 +40,7 @@ class SessionState:
         self.artifacts = options.artifacts
         self.update_lines: list[str] = []
         self.progress = Progress()
+        self.censuses: dict[Path, StepCensus] = {}
         self.exitstatus: int | None = None
 
     def close(self) -> None:
@@ -106,7 +109,7 @@ def _traced_launch(path: Path, options: Options) -> Launch:
 
     if len(options.profiles) == 1:
         launch = read_launch(options.profiles[0])
-        return dataclasses.replace(launch, name=f"{launch.name}:{path.name}", origin=path)
+        return dataclasses.replace(launch, name=path.name, origin=path)
     return Launch(
         name=path.name,
         origin=path,
