@@ -13,8 +13,16 @@ from pytest_decodeperf.vllm_compat.version import installed_version
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
 
 
-def parse_serve_argv(model: str, flags: Sequence[str]) -> argparse.Namespace:
+def parse_serve_argv(
+    model: str, flags: Sequence[str], *, validate: bool = True
+) -> argparse.Namespace:
     """Parse ``serve MODEL FLAGS`` as the installed vLLM would.
+
+    Args:
+        model: The positional model.
+        flags: What stands behind it.
+        validate: Also check what only the server needs, as whether a chat template's file is
+            there.
 
     The positional model lands in ``model_tag``; it is copied to ``model``, as vLLM's own command
     does, else the engine would silently boot the parser's default model.
@@ -37,7 +45,8 @@ def parse_serve_argv(model: str, flags: Sequence[str]) -> argparse.Namespace:
     serve_parser.error = reject
     try:
         namespace: argparse.Namespace = parser.parse_args(["serve", model, *flags])
-        command.validate(namespace)
+        if validate:
+            command.validate(namespace)
     except (ValueError, TypeError, KeyError) as error:
         raise LaunchError(_rejection(f"{type(error).__name__}: {error}", flags)) from error
     if namespace.model_tag is not None:

@@ -1,0 +1,1 @@
+"""Subcommands of ``decodeperf``, one module each."""
