@@ -22,7 +22,8 @@ _WATCHED_PREFIXES: Final = ("VLLM_", "CUDA_", "TORCH", "PYTORCH_", "NCCL_", "TRI
 
 #: Chosen by the machine's owner, not by a launch: where the tools lie and which card is meant.
 _MACHINE_VARIABLES: Final = frozenset(
-    {"CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CUDA_VERSION", "VLLM_CACHE_ROOT",
+    {"CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CUDA_VERSION", "NCCL_VERSION",
+     "TORCH_CUDA_ARCH_LIST", "VLLM_CACHE_ROOT",
      "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_HOME"}
 )  # fmt: skip
 

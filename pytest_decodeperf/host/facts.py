@@ -63,6 +63,7 @@ class HostFacts:
         cpu_model: Processor's name.
         num_cpus: Cores this process may use.
         kernel: Kernel release.
+        virtualised: Whether the processor says that a hypervisor runs it.
         wsl2: Whether the kernel is WSL2's.
         gpu_problem: Why GPUs could not be read although a device node exists.
     """
@@ -75,6 +76,7 @@ class HostFacts:
     cpu_model: str = ""
     num_cpus: int = 0
     kernel: str = ""
+    virtualised: bool = False
     wsl2: bool = False
     gpu_problem: str = ""
 
@@ -108,8 +110,10 @@ def read_host_facts(process: Mapping[str, str] | None = None) -> HostFacts:
     """Read this machine's facts; about 0.2 s with a GPU, no time without."""
     environment = os.environ if process is None else process
     kernel = platform.release()
+    processor = _processor()
     facts = HostFacts(
-        cpu_model=_cpu_model(),
+        cpu_model=processor.get("model name") or platform.processor() or platform.machine(),
+        virtualised="hypervisor" in processor.get("flags", "").split(),
         num_cpus=len(os.sched_getaffinity(0)),
         kernel=kernel,
         wsl2="microsoft" in kernel.lower(),
@@ -165,11 +169,11 @@ def _probe() -> NvmlReading | str:
     return msgspec.json.decode(done.stdout, type=NvmlReading)
 
 
-def _cpu_model() -> str:
+def _processor() -> dict[str, str]:
+    """The first processor's lines of /proc/cpuinfo; empty where there is no such file."""
     try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
-        pass  # not Linux, or /proc is closed: the platform's name is all there is
-    return platform.processor() or platform.machine()
+        return {}  # not Linux, or /proc is closed: the platform's name is all there is
+    lines = text.partition("\n\n")[0].splitlines()
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}

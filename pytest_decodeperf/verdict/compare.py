@@ -16,6 +16,7 @@ MIN_STORED_BOOTS: Final = 5
 _MIN_BOOTS: Final = 2
 _MAX_BOOTS: Final = 64  # nobody boots more often; a longer list is steps, not boots
 _MAX_BOOTS_NEEDED: Final = 50
+_ROUNDING: Final = 1e-9
 
 
 def compare_to_baseline(
@@ -82,6 +83,8 @@ def compare_paired(
 def word_for(change: Change, tolerance: float) -> Word:
     """Choose the word for a relative change that is positive when better."""
     low, high = change.interval
+    if abs(change.mean) < _ROUNDING and change.half_width < _ROUNDING:
+        return Word.OK  # equal values: what is left is the arithmetic's own error
     if high < 0 and change.mean < -tolerance:
         return Word.REGRESSED
     if low > 0:

@@ -203,7 +203,7 @@ def test_a_window_longer_than_the_model(stand_in):
 
 def test_an_engine_that_never_decodes(stand_in, monkeypatch):
     monkeypatch.setattr(closed_loop, "_MAX_PREFILL_STEPS", 5)
-    stand_in.step = lambda: []
+    stand_in.step = list
     with pytest.raises(InvalidWindowError, match="2 without a first token"):
         run(stand_in)
 
