@@ -9,6 +9,7 @@ from pytest_decodeperf.census.decode import DecodeWindow
 from pytest_decodeperf.census.step import StepCensus
 from pytest_decodeperf.engine.closed_loop import record_window
 from pytest_decodeperf.engine.engine import Engine
+from pytest_decodeperf.engine.prompts import make_prompts, prompts_digest
 
 _SWEEP_STEPS = 8
 _SWEEP_SETTLE_STEPS = 2
@@ -61,6 +62,19 @@ class Measurements:
                     salt=f"sweep c={concurrency}",
                 )
         return tuple(self._sweep.values())
+
+    @property
+    def prompt_set(self) -> str:
+        """Digest of the load: the prompts, and how steps of theirs are counted."""
+        plan = self.engine.launch.plan
+        prompts = make_prompts(
+            count=1,
+            num_tokens=plan.prompt_tokens,
+            vocab_size=self.engine.resolved.vocab_size,
+            salt="window 0 c=1",
+        )
+        counts = f"{plan.num_steps}x{plan.num_windows}+{plan.num_settle_steps}"
+        return f"{prompts_digest(prompts)}-{counts}"
 
     def census(self, concurrency: int) -> StepCensus:
         """A profiled window at one concurrency: counts may be taken from it, times may not."""

@@ -22,8 +22,12 @@ class Options:
         traces: Recorded traces to run the ``recorded`` tests on; empty for live engines.
         step_range: Name pattern of the steps in those traces; None for the usual rules.
         trace_vllm: vLLM version the traces were recorded with: chooses the budget.
+        rootpath: Folder of the ini file.
         baselines: Folder of the stored samples.
         update: ``missing``, ``improved`` or ``all``; None to compare only.
+        reason: Why a baseline is replaced; kept in its history.
+        commit: Commit of the checkout where git can't say; None to ask git.
+        force: Store from a checkout with uncommitted changes.
         require: A launch that does not fit this machine fails instead of being skipped.
         artifacts: Where traces are kept; None for pytest's temporary folder.
     """
@@ -32,8 +36,12 @@ class Options:
     traces: tuple[Path, ...]
     step_range: str | None
     trace_vllm: str | None
+    rootpath: Path
     baselines: Path
     update: str | None
+    reason: str
+    commit: str | None
+    force: bool
     require: bool
     artifacts: Path | None
 
@@ -79,6 +87,22 @@ def add_options(parser: pytest.Parser) -> None:
         help="store what this run measures: `missing` (only what is not there, and boots that "
         "an entry still lacks), `improved`, `all` (the default); refused for failed or invalid "
         "measurements",
+    )
+    group.addoption(
+        "--decodeperf-reason",
+        default="",
+        metavar="TEXT",
+        help="why a baseline is replaced: kept in its history, and lets the anchor move",
+    )
+    group.addoption(
+        "--decodeperf-commit",
+        metavar="HASH",
+        help="commit of this tree, where git can't say (a copied or unpacked one)",
+    )
+    group.addoption(
+        "--decodeperf-force",
+        action="store_true",
+        help="store baselines from a checkout with uncommitted changes",
     )
     group.addoption(
         "--decodeperf-require",
@@ -132,8 +156,12 @@ def read_options(config: pytest.Config) -> Options:
         traces=_existing_traces(config),
         step_range=config.getoption("decodeperf_step_range"),
         trace_vllm=config.getoption("decodeperf_trace_vllm"),
+        rootpath=config.rootpath,
         baselines=_baselines(config),
         update=update,
+        reason=config.getoption("decodeperf_reason"),
+        commit=config.getoption("decodeperf_commit"),
+        force=config.getoption("decodeperf_force"),
         require=config.getoption("decodeperf_require"),
         artifacts=None if artifacts is None else _from_invocation(config, artifacts),
     )

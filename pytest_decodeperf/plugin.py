@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_decodeperf import exit_status, fixtures, marks
+from pytest_decodeperf.baseline.key import hardware_text
 from pytest_decodeperf.options import add_options, read_options, separate_update_mode
 from pytest_decodeperf.parametrization import group_by_launch, parametrize, without_empty
 from pytest_decodeperf.report import summary
@@ -22,6 +23,7 @@ decode = fixtures.decode
 census = fixtures.census
 judge = fixtures.judge
 budget = fixtures.budget
+baseline = fixtures.baseline
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -59,7 +61,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     state = config.stash[STATE]
     if not state.launches or state.options.traces or config.option.collectonly:
         return []
-    return [summary.header_line(state.launches, state.facts, state.baseline_key)]
+    return [summary.header_line(state.launches, state.facts, hardware_text(state.facts))]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

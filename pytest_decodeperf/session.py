@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
+import platform
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from pytest_decodeperf.baseline.sample import Provenance
+from pytest_decodeperf.baseline.store import UpdateMode
+from pytest_decodeperf.baseline_update import store_samples
 from pytest_decodeperf.census.step import StepCensus
+from pytest_decodeperf.checkout import Checkout, read_checkout
+from pytest_decodeperf.engine.engine import Engine
 from pytest_decodeperf.engine_slot import EngineSlot
 from pytest_decodeperf.host.facts import HostFacts
 from pytest_decodeperf.launch.record import Launch, LaunchError
+from pytest_decodeperf.launch_id import launch_in
 from pytest_decodeperf.options import Options
 from pytest_decodeperf.progress import Progress
 from pytest_decodeperf.report.results import Results
@@ -42,6 +50,7 @@ class SessionState:
         self.progress = Progress()
         self.censuses: dict[Path, StepCensus] = {}
         self.exitstatus: int | None = None
+        self._provenance: dict[str, Provenance] = {}
 
     def close(self) -> None:
         """Take the engine down and give descriptors back; harmless when done twice."""
@@ -55,12 +64,72 @@ class SessionState:
 
         return read_host_facts()
 
+    @functools.cached_property
+    def checkout(self) -> Checkout:
+        """The checkout the tests run in."""
+        if self.options.commit is not None:
+            return Checkout(commit=self.options.commit)
+        return read_checkout(self.options.rootpath, baselines=self.options.baselines)
+
     @property
-    def baseline_key(self) -> str:
-        return "todo"
+    def update_refusal(self) -> str:
+        """Why nothing is stored although it was asked for; empty when nothing stands against it."""
+        changed = self.checkout.changed
+        if not changed or self.options.force:
+            return ""
+        named = ", ".join(changed[:3]) + (", ..." if len(changed) > 3 else "")
+        return (
+            f"nothing is stored from uncommitted changes ({named}): commit them, or give "
+            f"--decodeperf-force"
+        )
+
+    @property
+    def update_mode(self) -> UpdateMode | None:
+        """What may be stored; None when nothing was asked for or it is refused."""
+        if self.options.update is None or self.update_refusal:
+            return None
+        return UpdateMode(self.options.update)
+
+    def provenance(self, engine: Engine, *, num_windows: int, num_steps: int) -> Provenance:
+        """Describe an engine's boot; the same for all its samples."""
+        if engine.launch.name not in self._provenance:
+            gpu = self.facts.gpu if engine.resolved.device_type == "cuda" else None
+            now = datetime.datetime.now(datetime.UTC)
+            self._provenance[engine.launch.name] = Provenance(
+                date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                commit=self.checkout.commit,
+                dirty=bool(self.checkout.changed),
+                vllm_version=engine.resolved.vllm_version,
+                torch_version=engine.resolved.torch_version,
+                python_version=platform.python_version(),
+                driver_version=None if gpu is None else self.facts.driver_version,
+                argv_digest=engine.launch.digest,
+                boot_s=round(engine.resolved.boot_s, 1),
+                num_windows=num_windows,
+                num_steps=num_steps,
+                sm_clock_mhz=None if gpu is None else gpu.sm_clock_mhz,
+                throttle_reasons=None if gpu is None else gpu.throttle_reasons,
+            )
+        return self._provenance[engine.launch.name]
 
     def store_baselines(self, *, interrupted: bool) -> None:
-        return
+        """Store what the tests measured, if it was asked for."""
+        if self.options.update is None or not self.results.samples:
+            return
+        if interrupted:
+            self.update_lines.append("not stored: the session was interrupted")
+        elif self.update_mode is None:
+            self.update_lines.append(f"not stored: {self.update_refusal}")
+        else:
+            names = [launch.name for launch in self.launches]
+            failed = {launch_in(test, names) for test in self.results.failed_tests}
+            self.update_lines += store_samples(
+                self.results.samples,
+                folder=self.options.baselines,
+                mode=self.update_mode,
+                reason=self.options.reason,
+                failed_launches={name for name in failed if name is not None},
+            )
 
 
 STATE: pytest.StashKey[SessionState] = pytest.StashKey()

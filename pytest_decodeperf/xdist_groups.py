@@ -7,12 +7,12 @@ ids of its tests, so the scheduler can read the group there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from pytest_decodeperf.launch_id import launch_in
 from pytest_decodeperf.session import STATE
 
 _LEFT_TO_US: Final = ("load", "loadgroup")
@@ -24,15 +24,6 @@ class LaunchScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is u
     def _split_scope(self, nodeid: str) -> str:
         launches = [launch.name for launch in self.config.stash[STATE].launches]
         return launch_in(nodeid, launches) or nodeid
-
-
-def launch_in(nodeid: str, launches: Sequence[str]) -> str | None:
-    """Name the launch a parametrised test id is made for; None for a test without one."""
-    _, bracket, parameters = nodeid.partition("[")
-    if not bracket:
-        return None
-    inside = f"-{parameters.removesuffix(']')}-"
-    return max((name for name in launches if f"-{name}-" in inside), key=len, default=None)
 
 
 def scheduler(config: pytest.Config, log: Any) -> LaunchScheduling | None:

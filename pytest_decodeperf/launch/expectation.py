@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+#: Relative loss that is accepted where a profile states none.
+DEFAULT_TOLERANCE: Final = 0.03
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

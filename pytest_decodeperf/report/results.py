@@ -53,6 +53,7 @@ class Results:
         measured: Launches that an engine was booted for, or a trace read.
         unmeasured: Launches that did not fit this machine.
         notes: What a reader of the results should know, each once.
+        failed_tests: Ids of tests that failed at any phase.
         samples: Encoded samples for the baseline store.
     """
 
@@ -61,6 +62,7 @@ class Results:
         self.measured: set[str] = set()
         self.unmeasured: dict[str, str] = {}
         self.notes: list[str] = []
+        self.failed_tests: set[str] = set()
         self.samples: list[str] = []
 
     @property
@@ -73,12 +75,10 @@ class Results:
         """Findings that could not be decided."""
         return [row for row in self.rows if not row.finding.outcome.decided]
 
-    def failed(self, launch: str) -> bool:
-        """Whether a finding of this launch failed."""
-        return any(row.launch == launch and row.finding.outcome.fails for row in self.rows)
-
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take what a test's report carries; its teardown repeats the same properties."""
+        if report.failed:
+            self.failed_tests.add(report.nodeid)
         if report.when == "teardown" or (report.when == "setup" and report.passed):
             return
         for name, value in report.user_properties:

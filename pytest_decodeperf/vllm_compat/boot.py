@@ -154,7 +154,7 @@ def _resolved(
         max_model_len=vllm_config.model_config.max_model_len,
         vocab_size=vllm_config.model_config.get_vocab_size(),
         vllm_version=installed_version() or "unknown",
-        torch_version=torch.__version__,
+        torch_version=str(torch.__version__),
         device_type=str(vllm_config.device_config.device_type),
         boot_s=boot_s,
     )

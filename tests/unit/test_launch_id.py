@@ -2,13 +2,13 @@
 
 import pytest
 
-from pytest_decodeperf.xdist_groups import launch_in
+from pytest_decodeperf.launch_id import launch_in
 
 LAUNCHES = ["tiny.cpu", "tiny.cpu-2", "other"]
 
 
 @pytest.mark.parametrize(
-    ("nodeid", "launch"),
+    ("nodeid", "expected"),
     [
         ("suites/test_a.py::test_b[tiny.cpu-c1]", "tiny.cpu"),
         ("suites/test_a.py::test_b[tiny.cpu-2-c1]", "tiny.cpu-2"),
@@ -18,5 +18,5 @@ LAUNCHES = ["tiny.cpu", "tiny.cpu-2", "other"]
         ("suites/test_a.py::test_b[x]", None),
     ],
 )
-def test_launch_in(nodeid, launch):
-    assert launch_in(nodeid, LAUNCHES) == launch
+def test_launch_in(nodeid, expected):
+    assert launch_in(nodeid, LAUNCHES) == expected

@@ -1,0 +1,62 @@
+"""Store a session's samples at its end, on the controller, or say why they are not stored."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import msgspec
+
+from pytest_decodeperf.baseline.document import BaselineError
+from pytest_decodeperf.baseline.key import BaselineKey
+from pytest_decodeperf.baseline.sample import Provenance, Sample
+from pytest_decodeperf.baseline.store import UpdateMode, update
+
+
+class BootSample(msgspec.Struct, frozen=True, kw_only=True):
+    """What travels with a test's report: a sample, its key and its provenance."""
+
+    key: BaselineKey
+    sample: Sample
+    provenance: Provenance
+
+
+def encode(sample: BootSample) -> str:
+    """Make the text that a report carries."""
+    return msgspec.json.encode(sample).decode()
+
+
+def store_samples(
+    encoded: Iterable[str],
+    *,
+    folder: Path,
+    mode: UpdateMode,
+    reason: str,
+    failed_launches: Collection[str],
+) -> list[str]:
+    """Store the samples of the launches whose tests all passed; return what to print."""
+    groups: dict[tuple[str, str], list[BootSample]] = {}
+    lines = []
+    for text in encoded:
+        boot = msgspec.json.decode(text, type=BootSample)
+        groups.setdefault((boot.key.file_name, boot.provenance.date), []).append(boot)
+    for refused in sorted({boots[0].key.launch for boots in groups.values()} & {*failed_launches}):
+        lines.append(f"not stored: {refused} has failed tests; its baselines are unchanged")
+    for boots in groups.values():
+        key = boots[0].key
+        if key.launch in failed_launches:
+            continue
+        try:
+            report = update(
+                folder,
+                key,
+                [boot.sample for boot in boots],
+                mode=mode,
+                provenance=boots[0].provenance,
+                reason=reason,
+            )
+        except (BaselineError, ValueError) as error:
+            lines.append(f"not stored: {key.launch}\n{error}")
+            continue
+        lines += [f"stored {report.path.name}: {line}" for line in report.lines]
+    return lines
