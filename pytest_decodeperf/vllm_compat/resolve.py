@@ -35,7 +35,7 @@ from pytest_decodeperf.vllm_compat.stand_in_model import (
 )
 
 _WATCHED = re.compile(
-    r"cuda ?graph|eager|overrid|model runner|async sched|scheduling|not support|connector|truncat",
+    r"cuda ?graph|eager|overrid|model runner|scheduling|not support|connector|truncating",
     re.IGNORECASE,
 )
 _REJECTED = re.compile(r"it rejects (?P<names>--?[^:]*?):")
@@ -219,7 +219,13 @@ def _asked(namespace: Any, request: ResolveRequest) -> Stage:
         prefix_caching=namespace.enable_prefix_caching,
         model_runner={"1": "V2", "0": "V1"}.get(runner or ""),
         enforce_eager=bool(namespace.enforce_eager),
+        optimization_level=_level(namespace.optimization_level),
     )
+
+
+def _level(level: Any) -> int | None:
+    """Return the level's number: an enum in some versions, a number or nothing in others."""
+    return None if level is None else int(level)
 
 
 def _resolved(config: Any) -> Stage:
