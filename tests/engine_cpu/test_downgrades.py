@@ -121,7 +121,7 @@ def test_the_cpu_platform_without_triton_refuses_model_runner_v2():
         reply = ask(resolver, (), {"VLLM_USE_V2_MODEL_RUNNER": "1"}, capability=None)
     finally:
         resolver.close()
+    if reply.vllm_version != "0.32.0":
+        pytest.skip(f"0.32.0's rule; here is {reply.vllm_version}")
     assert isinstance(reply, Unresolved)
-    if "infer device type" in reply.reason:
-        pytest.skip(f"vLLM {reply.vllm_version} is a CUDA build without a CPU platform")
     assert "Triton" in reply.reason
