@@ -103,11 +103,12 @@ def _judged(before: Launch, after: Launch, expected_file: Path | None) -> Findin
 
 
 def _encoded(difference: Difference) -> dict[str, object]:
+    before, after = difference.values
     return {
         "kind": difference.kind,
         "name": difference.name,
-        "before": difference.before,
-        "after": difference.after,
+        "before": before,
+        "after": after,
         "before_source": difference.before_source,
         "after_source": difference.after_source,
     }

@@ -9,6 +9,7 @@ from typing import Final
 
 from pytest_decodeperf.launch.flags import split_flags
 from pytest_decodeperf.launch.record import Launch, Sidecar
+from pytest_decodeperf.launch.secret import shown_value
 
 #: Variables that change what runs: two runs that differ in one of them are not compared.
 EXECUTION_PREFIXES: Final = ("VLLM_", "TORCH", "PYTORCH_", "CUDA_", "NCCL_", "TRITON_", "B12X_")
@@ -41,16 +42,17 @@ class Difference:
             return "added"
         return "removed" if self.after is None else "changed"
 
+    @property
+    def values(self) -> tuple[object, object]:
+        """Both values, to be shown: a secret is replaced by the launcher's placeholder."""
+        return shown_value(self.name, self.before), shown_value(self.name, self.after)
+
     def text(self) -> str:
         """Format as ``changed  --x: 1 (model:a) -> 2 (cli)``."""
-        values = {
-            "added": _with_source(self.after, self.after_source),
-            "removed": _with_source(self.before, self.before_source),
-        }.get(
-            self.kind,
-            f"{_with_source(self.before, self.before_source)} -> "
-            f"{_with_source(self.after, self.after_source)}",
-        )
+        before, after = self.values
+        old = _with_source(before, self.before_source)
+        new = _with_source(after, self.after_source)
+        values = {"added": new, "removed": old}.get(self.kind, f"{old} -> {new}")
         return f"{self.kind:8} {self.name}: {values}"
 
 

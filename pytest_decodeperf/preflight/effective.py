@@ -14,16 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from pytest_decodeperf.invariants.finding import Finding, Outcome
-from pytest_decodeperf.launch.delta import EXECUTION_PREFIXES, typed_flags
+from pytest_decodeperf.launch.delta import typed_flags
 from pytest_decodeperf.launch.flags import repeated_flags
 from pytest_decodeperf.launch.obstacle import REDACTED
 from pytest_decodeperf.launch.record import Launch, LaunchError
-
-#: Chosen by the machine's owner or the image, not by a launch.
-_MACHINE_VARIABLES: Final = frozenset(
-    {"CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CUDA_VERSION", "NCCL_VERSION",
-     "TORCH_HOME", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "VLLM_CACHE_ROOT"}
-)  # fmt: skip
+from pytest_decodeperf.launch.secret import shown_value
+from pytest_decodeperf.preflight.ambient import undeclared
 
 #: The launcher's proxy has the printed address; each replica one of its own.
 _ADDRESS: Final = ("--host", "--port")
@@ -122,7 +118,7 @@ class _Comparison:
             if reason:
                 self.notes.append(f"{name}: {reason}")
                 continue
-            yield f"{name}: declared {before}, runs {after}"
+            yield f"{name}: declared {_shown(name, before)}, runs {_shown(name, after)}"
 
     def _tolerated(self, name: str, before: object, after: object) -> str:
         """Say why the launcher may have changed this flag; empty when it may not."""
@@ -162,15 +158,11 @@ class _Comparison:
             if _is_redacted(variable.value) and name in seen:
                 continue
             if seen.get(name) != variable.value:
-                yield f"{name}: declared {variable.value!r}, runs {seen.get(name, _ABSENT)!r}"
-        for name in sorted(seen):
-            if (
-                name.startswith(EXECUTION_PREFIXES)
-                and name not in declared
-                and name not in self._launch.left_out
-                and name not in _MACHINE_VARIABLES
-            ):
-                yield f"{name}: not declared, runs {seen[name]!r}"
+                declared_value = shown_value(name, variable.value)
+                running = shown_value(name, seen[name]) if name in seen else _ABSENT
+                yield f"{name}: declared {declared_value!r}, runs {running!r}"
+        for name in undeclared(self._launch, seen):
+            yield f"{name}: not declared, runs {shown_value(name, seen[name])!r}"
 
 
 def _tolerated_connector(before: dict[str, object], after: dict[str, object]) -> str:
@@ -182,6 +174,10 @@ def _tolerated_connector(before: dict[str, object], after: dict[str, object]) ->
         return ""
     without = {key: value for key, value in new.items() if key != _IDENTITY}
     return f"{_IDENTITY} added" if without == old else ""
+
+
+def _shown(name: str, value: object) -> object:
+    return value if value == _ABSENT else shown_value(name, value)
 
 
 def _is_redacted(value: object) -> bool:

@@ -89,6 +89,11 @@ def test_launcher_settings_stand_apart(tmp_path):
     assert texts(seen.settings) == ["changed  cache-mode: vram (cli) -> lmcache (cli)"]
 
 
+def test_a_secret_is_not_shown(tmp_path):
+    seen = delta(launch(tmp_path), launch(tmp_path, "b", flags=["--api-key", "hush"]))
+    assert texts(seen.flags) == ["added    --api-key: <redacted>"]
+
+
 EXPECTED = """
 schema = "decodeperf-delta/1"
 model = "some/model"
