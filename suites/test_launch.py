@@ -6,9 +6,10 @@ vLLM resolves each launch by the rules of the hardware it is for, in a process o
 import pytest
 
 from pytest_decodeperf.launch.record import LaunchError
-from pytest_decodeperf.preflight import coverage, downgrade
+from pytest_decodeperf.preflight import binary_coverage, coverage, downgrade
 from pytest_decodeperf.preflight.resolving import resolve_launch
 from pytest_decodeperf.report.results import UNMEASURED
+from pytest_decodeperf.vllm_compat.libraries import installed_libraries
 from pytest_decodeperf.vllm_compat.resolution import Resolution
 
 pytestmark = pytest.mark.launch
@@ -55,3 +56,14 @@ def test_launch_keeps_prefix_caching(resolution, launch, judge):
 
 def test_launch_keeps_its_model_runner(resolution, launch, judge):
     judge(downgrade.launch_keeps_its_model_runner(resolution, launch.expectation))
+
+
+@pytest.mark.cuda
+def test_libraries_hold_code_for_the_card(launch, judge):
+    capability = launch.hardware.compute_capability
+    if capability is None:
+        pytest.skip(f"{launch.name} names no architecture")
+    libraries = binary_coverage.files_coverage(installed_libraries(), capability)
+    if not any(library.architectures for library in libraries):
+        pytest.skip("no CUDA libraries of vLLM are installed here (a CPU build, or none)")
+    judge(binary_coverage.libraries_hold_code_for_the_card(libraries, capability))

@@ -13,10 +13,10 @@ import msgspec
 
 from pytest_decodeperf.preflight.binary_coverage import (
     LibraryCoverage,
+    files_coverage,
     libraries_hold_code_for_the_card,
-    library_coverage,
 )
-from pytest_decodeperf.preflight.fatbin import FatbinError, read_units
+from pytest_decodeperf.preflight.fatbin import FatbinError
 from pytest_decodeperf.vllm_compat.libraries import installed_libraries
 
 NAME: Final = "binaries"
@@ -55,9 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     paths = tuple(_files(arguments.path)) if arguments.path else installed_libraries()
     try:
-        libraries = [
-            library_coverage(path.name, read_units(path), capability, driver) for path in paths
-        ]
+        libraries = files_coverage(paths, capability, driver)
     except FatbinError as error:
         sys.stderr.write(f"{error}\n")
         return _USAGE
@@ -71,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _report(
-    libraries: list[LibraryCoverage],
+    libraries: tuple[LibraryCoverage, ...],
     capability: tuple[int, int],
     driver: tuple[int, int] | None,
     *,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 from pytest_decodeperf.invariants.finding import Finding, Outcome
-from pytest_decodeperf.preflight.fatbin import DeviceCode, Kind, Target, Unit
+from pytest_decodeperf.preflight.fatbin import DeviceCode, Kind, Target, Unit, read_units
 
 #: vLLM's libraries that a CUDA launch calls, by the start of their name, from which compute
 #: capability on. Others belong to one kind of card or model: vLLM takes other kernels there.
@@ -138,6 +139,21 @@ def library_coverage(
         ),
         architectures=tuple(sorted({code.name for unit in units for code in unit}, key=_order)),
         needed=bool(filled) and _is_needed(name, capability),
+    )
+
+
+def files_coverage(
+    paths: Sequence[Path],
+    capability: tuple[int, int],
+    driver_cuda: tuple[int, int] | None = None,
+) -> tuple[LibraryCoverage, ...]:
+    """Read and count libraries; about 0.2 s for vLLM's.
+
+    Raises:
+        FatbinError: A file is no library, or is cut off.
+    """
+    return tuple(
+        library_coverage(path.name, read_units(path), capability, driver_cuda) for path in paths
     )
 
 
