@@ -1,6 +1,8 @@
 """What vLLM itself makes of requests that it changes: the cases of its own rules, run."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -125,3 +127,16 @@ def test_the_cpu_platform_without_triton_refuses_model_runner_v2():
         pytest.skip(f"0.32.0's rule; here is {reply.vllm_version}")
     assert isinstance(reply, Unresolved)
     assert "Triton" in reply.reason
+
+
+@pytest.mark.parametrize(("node", "has_triton"), [("/no/such/node", True), ("/dev/null", False)])
+def test_a_missing_triton_is_only_papered_over_where_no_driver_is(node, has_triton):
+    code = (
+        "from pytest_decodeperf.vllm_compat import stand_in_cuda\n"
+        f"stand_in_cuda.DRIVER_NODES = ({node!r},)\n"
+        "stand_in_cuda.install()\n"
+        "import vllm.config.vllm as config\n"
+        "print('has', config.HAS_TRITON)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert f"has {has_triton}" in done.stdout, done.stderr[-2000:]
