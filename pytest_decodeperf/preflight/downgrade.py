@@ -35,7 +35,7 @@ def launch_keeps_its_graph_mode(resolution: Resolution, launch: Launch) -> Findi
         reason=launch.expectation.reason,
         at=tuple(at),
         default=str(DEFAULTS["cudagraph_mode"]),
-        note=resolution.attention_note,
+        note="; ".join(filter(None, (resolution.attention_note, *launch.notes))),
     )
     if finding.outcome is Outcome.OK and resolution.unasked_connector is not None:
         return replace(

@@ -40,6 +40,7 @@ _WATCHED = re.compile(
 )
 _REJECTED = re.compile(r"it rejects (?P<names>--?[^:]*?):")
 _MAX_REJECTIONS: Final = 16
+_CONFIG_FLAG: Final = "--config"
 _CONNECTOR_FLAG: Final = "--kv-transfer-config"
 _STAND_IN_FLAGS: Final = ("--load-format", "dummy", "--skip-tokenizer-init")
 
@@ -89,6 +90,10 @@ def _attempts(request: ResolveRequest, stand_in: str, reasons: list[str]) -> Ite
     unknown = (f"left out, unknown to this vLLM: {', '.join(rejected)}",) if rejected else ()
     if request.model:
         yield _Attempt(model=request.model, flags=flags, assumptions=unknown)
+    if flag_values(flags, _CONFIG_FLAG) is not None:
+        # It may hold enforce-eager as well as a quantisation: neither may be lost unseen.
+        reasons.append(f"{_CONFIG_FLAG} hides flags from a stand-in model: write them as flags")
+        return
     why = reasons[-1] if reasons else "the checkpoint is generated when an engine boots"
     kept = (*_STAND_IN_FLAGS, *kept_flags(flags))
     note = f"resolved on a stand-in model (dense, MTP), since {why}"

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -140,3 +141,47 @@ def test_a_missing_triton_is_only_papered_over_where_no_driver_is(node, has_trit
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert f"has {has_triton}" in done.stdout, done.stderr[-2000:]
+
+
+TINY = Path(__file__).parents[2] / "suites" / "profiles" / "models" / "tiny-mtp-h200"
+DUMMY = ("--load-format", "dummy", "--skip-tokenizer-init", "--max-model-len", "512")
+
+
+def ask_of(resolver, model, *flags):
+    return resolver.ask(
+        ResolveRequest(model=model, flags=flags, environment={}, compute_capability=(9, 0))
+    )
+
+
+def test_eager_in_a_config_file_is_seen(resolver, tmp_path):  # R08
+    path = tmp_path / "serve.yaml"
+    path.write_text("enforce-eager: true\n", encoding="utf-8")
+    reply = ask_of(resolver, str(TINY), *DUMMY, "--config", str(path))
+    assert isinstance(reply, Resolution), reply
+    assert not reply.on_stand_in
+    assert reply.asked.enforce_eager
+    assert reply.resolved.cudagraph_mode == "NONE"
+
+
+def test_a_config_file_is_not_lost_on_the_way_to_a_stand_in(resolver, tmp_path):
+    path = tmp_path / "serve.yaml"
+    path.write_text("enforce-eager: true\n", encoding="utf-8")
+    reply = ask_of(resolver, "nobody/has-this", "--config", str(path))
+    assert isinstance(reply, Unresolved)
+    assert "--config hides flags from a stand-in model" in reply.reason
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("-sc", json.dumps({"method": "mtp", "num_speculative_tokens": 3}), "--max_num_seqs=6"),
+        ("--speculative_config", json.dumps({"method": "mtp", "num_speculative_tokens": 3}),
+         "--max-num-seqs", "4", "--max-num-seqs", "6"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("model", ["", str(TINY)])
+def test_aliases_and_repeated_flags_are_read_as_vllm_reads_them(resolver, model, flags):
+    reply = ask_of(resolver, model, *DUMMY, "-cc.cudagraph_mode=FULL_DECODE_ONLY", *flags)
+    assert isinstance(reply, Resolution), reply
+    assert (reply.max_num_seqs, reply.num_speculative_tokens) == (6, 3)
+    assert reply.asked.cudagraph_mode == "FULL_DECODE_ONLY"

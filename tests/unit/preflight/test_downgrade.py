@@ -1,5 +1,6 @@
 """Asked, resolved, why: each kind of loss seen red, and the stated exceptions."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -212,3 +213,9 @@ def test_the_cpu_platform_is_the_reason_when_it_says_nothing(resolution):
     )
     change = next(each for each in changes(found) if each.property == "cudagraph_mode")
     assert change.why == "the CPU platform changes it without a word"
+
+
+def test_what_reading_tolerated_stands_beside_the_finding(resolution):
+    old = dataclasses.replace(launch(), notes=("no cache_service key (an old launcher)",))
+    finding = downgrade.launch_keeps_its_graph_mode(resolution([1], seqs=1), old)
+    assert "no cache_service key" in finding.note
