@@ -14,12 +14,12 @@ from pytest_decodeperf.invariants.finding import Finding
 from pytest_decodeperf.launch.read import read_launch
 from pytest_decodeperf.launch.record import Launch, LaunchError
 from pytest_decodeperf.preflight.captured_graphs import graph_counts, memory_budget, unused_sizes
+from pytest_decodeperf.preflight.change import changes
 from pytest_decodeperf.preflight.coverage import (
     every_batch_size_has_its_graph,
     every_draft_has_its_graph,
     use_ranges,
 )
-from pytest_decodeperf.preflight.downgrade import changes
 from pytest_decodeperf.preflight.resolving import resolve_launch
 from pytest_decodeperf.vllm_compat.resolution import Resolution, Unresolved
 
@@ -74,6 +74,9 @@ def _lines(launch: Launch, resolution: Resolution, findings: tuple[Finding, ...]
     for graphs in resolution.graphs:
         for found in use_ranges(graphs):
             yield f"  {graphs.role:16} {found.text()}"
+    for change in changes(resolution):
+        if change.changed:
+            yield f"  {'changed':16} {change.text()}"
     for text in unused_sizes(resolution):
         yield f"  {'unused':16} {text}"
     for count in graph_counts(resolution):

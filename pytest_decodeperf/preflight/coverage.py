@@ -83,7 +83,7 @@ def every_batch_size_has_its_graph(
     notes = [
         _measured(plan, resolution.max_num_seqs),
         f"accepted: {expectation.reason}" if expected != "FULL" and expectation.reason else "",
-        _backend(resolution),
+        resolution.attention_note,
         resolution.caveat,
     ]
     return Finding(
@@ -155,20 +155,6 @@ def _seen(target: RoleGraphs, offenders: Sequence[GraphUse]) -> str:
 def _measured(plan: DecodePlan, max_num_seqs: int) -> str:
     driven = sorted({number for number in plan.concurrencies if number <= max_num_seqs})
     return f"R measured: {len(driven)} of {max_num_seqs} ({listed(driven)})"
-
-
-def _backend(resolution: Resolution) -> str:
-    """Say which attention backend the graphs are for."""
-    if resolution.attention_support is not None:
-        return f"backend {resolution.attention_backend}, support {resolution.attention_support}"
-    lesser = [
-        f"{mode.attention_support} gives {mode.cudagraph_mode}"
-        for mode in resolution.boot_modes
-        if mode.cudagraph_mode != resolution.resolved.cudagraph_mode
-    ]
-    if not lesser:
-        return ""
-    return f"for an attention backend with full support; one with {', '.join(lesser)}"
 
 
 def _remedy(resolution: Resolution, offenders: Sequence[GraphUse]) -> str:

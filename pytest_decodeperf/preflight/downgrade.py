@@ -1,150 +1,63 @@
-"""What vLLM changes of a launch while it resolves it: asked, resolved, and why."""
+"""Whether a launch keeps what it asks for: graph mode, sizes, scheduling, caching, runner."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import replace
 
 from pytest_decodeperf.invariants.finding import Finding, Outcome
 from pytest_decodeperf.launch.expectation import Expectation
 from pytest_decodeperf.launch.record import Launch
-from pytest_decodeperf.vllm_compat.resolution import LogLine, Resolution, Stage
-
-#: vLLM's default at optimisation level 2, on a platform with graphs.
-_DEFAULT_GRAPH_MODE: Final = "FULL_AND_PIECEWISE"
-_UNSAID: Final = "no line of vLLM's log says why"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One property of a launch on its way through vLLM.
-
-    Attributes:
-        property: Name, as in the profile's ``[expect]``.
-        asked: What flags or environment ask for; ``default`` when they name nothing.
-        resolved: What vLLM made of it.
-        changed: Whether something that was asked for was not kept.
-        why: vLLM's words, or what is known of the cause; empty when nothing changed.
-    """
-
-    property: str
-    asked: str
-    resolved: str
-    changed: bool
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Property:
-    name: str
-    asked: Callable[[Stage], object]
-    resolved: Callable[[Stage], object]
-    words: re.Pattern[str]
-
-
-def _words(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
-
-
-_PROPERTIES: Final = (
-    _Property(
-        name="cudagraph_mode",
-        asked=lambda stage: stage.cudagraph_mode,
-        resolved=lambda stage: stage.cudagraph_mode,
-        words=_words(r"cuda ?graph|piecewise|eager"),
-    ),
-    _Property(
-        name="compilation_mode",
-        asked=lambda stage: stage.compilation_mode,
-        resolved=lambda stage: stage.compilation_mode,
-        words=_words(r"torch\.compile|TORCH_COMPILE_DISABLE|compilation mode"),
-    ),
-    _Property(
-        name="max_capture_size",
-        asked=lambda stage: stage.max_capture_size,
-        resolved=lambda stage: stage.max_capture_size,
-        words=_words(r"truncat|capture_size"),
-    ),
-    _Property(
-        name="capture_sizes",
-        asked=lambda stage: stage.capture_sizes,
-        resolved=lambda stage: stage.capture_sizes,
-        words=_words(r"capture_sizes"),
-    ),
-    _Property(
-        name="async_scheduling",
-        asked=lambda stage: stage.async_scheduling,
-        resolved=lambda stage: stage.async_scheduling,
-        words=_words(r"async(hronous)? sched"),
-    ),
-    _Property(
-        name="prefix_caching",
-        asked=lambda stage: stage.prefix_caching,
-        resolved=lambda stage: stage.prefix_caching,
-        words=_words(r"prefix cach"),
-    ),
-    _Property(
-        name="model_runner",
-        asked=lambda stage: stage.model_runner,
-        resolved=lambda stage: stage.model_runner,
-        words=_words(r"model runner"),
-    ),
-)
-
-
-def changes(resolution: Resolution) -> tuple[Change, ...]:
-    """Compare what was asked with what was resolved, value by value, never by log text."""
-    return tuple(_change(resolution, each) for each in _PROPERTIES)
-
-
-def _change(resolution: Resolution, each: _Property) -> Change:
-    asked, resolved = each.asked(resolution.asked), each.resolved(resolution.resolved)
-    changed = asked is not None and asked != resolved
-    if each.name == "cudagraph_mode" and asked is None:
-        changed = resolved != _DEFAULT_GRAPH_MODE
-    return Change(
-        property=each.name,
-        asked="default" if asked is None else _text(asked),
-        resolved=_text(resolved),
-        changed=changed,
-        why=_why(resolution, each) if changed else "",
-    )
-
-
-def _text(value: object) -> str:
-    if isinstance(value, tuple):
-        return ",".join(str(each) for each in value) or "none"
-    return {True: "on", False: "off", None: "none"}.get(value, str(value))  # type: ignore[call-overload,no-any-return]
-
-
-def _why(resolution: Resolution, each: _Property) -> str:
-    if each.name == "cudagraph_mode" and resolution.asked.enforce_eager:
-        return "--enforce-eager"
-    quoted = quote(resolution.log, each.words)
-    if quoted:
-        return quoted
-    if resolution.platform.startswith("CPU"):
-        return "the CPU platform changes it without a word"
-    return _UNSAID
-
-
-def quote(log: Sequence[LogLine], words: re.Pattern[str]) -> str:
-    """Quote the first log line with these words; a hint for a person, never evidence."""
-    return next((f"vLLM: {line.message}" for line in log if words.search(line.message)), "")
+from pytest_decodeperf.preflight.change import DEFAULTS, UNASKED, Change, changes, shown
+from pytest_decodeperf.vllm_compat.resolution import Resolution
 
 
 def launch_keeps_its_graph_mode(resolution: Resolution, launch: Launch) -> Finding:
-    """Check that the mode asked for survives; a stated expectation decides what is accepted."""
-    return _kept(
+    """Check that the mode asked for survives; a stated expectation decides what is accepted.
+
+    A named attention backend is asked what it makes of the mode at boot. A KV connector that
+    can't be loaded here might still ask for PIECEWISE: that is not decided.
+    """
+    change = _change_of(resolution, "cudagraph_mode")
+    at: list[str] = []
+    if resolution.asked.enforce_eager:
+        at.append(_eager_origin(launch))
+    if resolution.boot_mode not in (None, resolution.resolved.cudagraph_mode):
+        change = replace(change, resolved=str(resolution.boot_mode), changed=True)
+        at.append(
+            f"at boot: backend {resolution.attention_backend} "
+            f"({resolution.attention_support}); q={1 + resolution.num_speculative_tokens}"
+        )
+    finding = _kept(
         "launch_keeps_its_graph_mode",
-        _change_of(resolution, "cudagraph_mode"),
+        change,
         stated=launch.expectation.cudagraph_mode,
-        expectation=launch.expectation,
-        origin=_eager_origin(launch) if resolution.asked.enforce_eager else "",
-        default=_DEFAULT_GRAPH_MODE,
-        note=_boot_note(resolution),
+        resolution=resolution,
+        reason=launch.expectation.reason,
+        at=tuple(at),
+        default=str(DEFAULTS["cudagraph_mode"]),
+        note="; ".join(filter(None, (resolution.attention_note, *launch.notes))),
+    )
+    if finding.outcome is Outcome.OK and resolution.unasked_connector is not None:
+        return replace(
+            finding,
+            outcome=Outcome.NO_DECISION,
+            at=(f"KV connector {resolution.unasked_connector} can't be loaded here",),
+            do="run where the connector is installed: it may ask for PIECEWISE graphs",
+        )
+    return finding
+
+
+def launch_keeps_its_capture_sizes(resolution: Resolution, expectation: Expectation) -> Finding:
+    """Check that the sizes asked for, and the largest, are the ones that are captured."""
+    largest = _change_of(resolution, "max_capture_size")
+    sizes = _change_of(resolution, "capture_sizes")
+    change = sizes if sizes.changed else largest
+    return _kept(
+        "launch_keeps_its_capture_sizes",
+        change,
+        stated=None,
+        resolution=resolution,
+        reason=expectation.reason,
     )
 
 
@@ -154,8 +67,9 @@ def launch_keeps_async_scheduling(resolution: Resolution, expectation: Expectati
     return _kept(
         "launch_keeps_async_scheduling",
         _change_of(resolution, "async_scheduling"),
-        stated=None if stated is None else _text(stated),
-        expectation=expectation,
+        stated=None if stated is None else shown(stated),
+        resolution=resolution,
+        reason=expectation.reason,
     )
 
 
@@ -165,8 +79,9 @@ def launch_keeps_prefix_caching(resolution: Resolution, expectation: Expectation
     return _kept(
         "launch_keeps_prefix_caching",
         _change_of(resolution, "prefix_caching"),
-        stated=None if stated is None else _text(stated),
-        expectation=expectation,
+        stated=None if stated is None else shown(stated),
+        resolution=resolution,
+        reason=expectation.reason,
     )
 
 
@@ -176,7 +91,8 @@ def launch_keeps_its_model_runner(resolution: Resolution, expectation: Expectati
         "launch_keeps_its_model_runner",
         _change_of(resolution, "model_runner"),
         stated=expectation.model_runner,
-        expectation=expectation,
+        resolution=resolution,
+        reason=expectation.reason,
     )
 
 
@@ -189,48 +105,48 @@ def _kept(
     change: Change,
     *,
     stated: str | None,
-    expectation: Expectation,
-    origin: str = "",
+    resolution: Resolution,
+    reason: str,
+    at: tuple[str, ...] = (),
     default: str = "",
     note: str = "",
 ) -> Finding:
     """Judge one change: against the stated value, else against what was asked."""
-    asked = change.asked if change.asked != "default" else default
+    asked = default if change.asked == UNASKED else change.asked
     expected = stated or asked
     holds = not expected or change.resolved == expected
     accepted = holds and stated is not None and asked not in ("", stated)
     notes = [
-        f"accepted downgrade from {asked}: {expectation.reason or 'no reason given'}"
-        if accepted
-        else "",
-        f"not asked for, resolved {change.resolved}" if not expected else "",
+        f"accepted downgrade from {asked}: {reason or 'no reason given'}" if accepted else "",
+        "" if expected else _unasked(change),
         note,
+        resolution.caveat,
     ]
     return Finding(
         invariant=invariant,
         outcome=Outcome.OK if holds else Outcome.FAILED,
         expected=f"{change.property} {expected or 'as vLLM chooses'}",
-        seen=f"requested {change.asked}, got {change.resolved}",
-        at=() if holds else tuple(filter(None, (origin, change.why))),
-        do=""
-        if holds
-        else f"remove what changes it, or state [expect] {change.property} = "
-        f"{change.resolved} with a reason",
+        seen=f"requested {asked or change.asked}, got {change.resolved}",
+        at=() if holds else tuple(filter(None, (*at, change.why))),
+        do="" if holds else _remedy(change),
         value=change.resolved,
         baseline=expected,
         note="; ".join(filter(None, notes)),
     )
 
 
-def _boot_note(resolution: Resolution) -> str:
-    """Say what an attention backend of lesser support will still change when it boots."""
-    resolved = resolution.resolved.cudagraph_mode
-    lesser = [
-        f"{mode.attention_support} gives {mode.cudagraph_mode}"
-        for mode in resolution.boot_modes
-        if mode.cudagraph_mode != resolved
-    ]
-    return f"at boot an attention backend with {', '.join(lesser)}" if lesser else ""
+def _unasked(change: Change) -> str:
+    because = f", less than vLLM's default: {change.why}" if change.changed else ""
+    return f"not asked for, resolved {change.resolved}{because}"
+
+
+def _remedy(change: Change) -> str:
+    if change.property in ("max_capture_size", "capture_sizes"):
+        return "list the sizes with --cudagraph-capture-sizes, the widest decode among them"
+    return (
+        f"remove what changes it, or state [expect] {change.property} = {change.resolved} with a "
+        f"reason"
+    )
 
 
 def _eager_origin(launch: Launch) -> str:

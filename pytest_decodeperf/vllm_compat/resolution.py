@@ -52,6 +52,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
         prefix_caching: Whether prefix caching is on.
         model_runner: ``V1`` or ``V2``.
         enforce_eager: Whether the flags forbid graphs.
+        optimization_level: vLLM's -O level, which sets the defaults of the modes.
     """
 
     cudagraph_mode: str | None = None
@@ -62,6 +63,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     prefix_caching: bool | None = None
     model_runner: str | None = None
     enforce_eager: bool = False
+    optimization_level: int | None = None
 
 
 class GraphUse(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,10 +170,32 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True, tag="resolution"):
     unasked_connector: str | None = None
 
     @property
+    def needed_support(self) -> str | None:
+        """Least graph support of an attention backend that keeps the resolved mode at boot.
+
+        None when any backend keeps it.
+        """
+        keeping = [
+            mode.attention_support
+            for mode in self.boot_modes
+            if mode.cudagraph_mode == self.resolved.cudagraph_mode
+        ]
+        return keeping[-1] if keeping and len(keeping) < len(self.boot_modes) else None
+
+    @property
+    def attention_note(self) -> str:
+        """Say for which attention backend the graphs hold; empty when for any."""
+        if self.attention_support is not None:
+            return f"backend {self.attention_backend}, support {self.attention_support}"
+        if self.needed_support is None:
+            return ""
+        return f"for attention backends that support {self.needed_support} or more"
+
+    @property
     def caveat(self) -> str:
         """Say briefly how far this is the launch itself; empty when it is."""
         if self.on_stand_in:
-            return "resolved on a stand-in model: what depends on the model is not the launch's"
+            return "on a stand-in model (`decodeperf coverage` says why)"
         return "; ".join(self.assumptions)
 
 

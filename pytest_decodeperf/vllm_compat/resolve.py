@@ -35,11 +35,12 @@ from pytest_decodeperf.vllm_compat.stand_in_model import (
 )
 
 _WATCHED = re.compile(
-    r"cuda ?graph|eager|overrid|model runner|async sched|scheduling|not support|connector|truncat",
+    r"cuda ?graph|eager|overrid|model runner|scheduling|not support|connector|truncating",
     re.IGNORECASE,
 )
 _REJECTED = re.compile(r"it rejects (?P<names>--?[^:]*?):")
 _MAX_REJECTIONS: Final = 16
+_CONFIG_FLAG: Final = "--config"
 _CONNECTOR_FLAG: Final = "--kv-transfer-config"
 _STAND_IN_FLAGS: Final = ("--load-format", "dummy", "--skip-tokenizer-init")
 
@@ -89,6 +90,10 @@ def _attempts(request: ResolveRequest, stand_in: str, reasons: list[str]) -> Ite
     unknown = (f"left out, unknown to this vLLM: {', '.join(rejected)}",) if rejected else ()
     if request.model:
         yield _Attempt(model=request.model, flags=flags, assumptions=unknown)
+    if flag_values(flags, _CONFIG_FLAG) is not None:
+        # It may hold enforce-eager as well as a quantisation: neither may be lost unseen.
+        reasons.append(f"{_CONFIG_FLAG} hides flags from a stand-in model: write them as flags")
+        return
     why = reasons[-1] if reasons else "the checkpoint is generated when an engine boots"
     kept = (*_STAND_IN_FLAGS, *kept_flags(flags))
     note = f"resolved on a stand-in model (dense, MTP), since {why}"
@@ -219,7 +224,13 @@ def _asked(namespace: Any, request: ResolveRequest) -> Stage:
         prefix_caching=namespace.enable_prefix_caching,
         model_runner={"1": "V2", "0": "V1"}.get(runner or ""),
         enforce_eager=bool(namespace.enforce_eager),
+        optimization_level=_level(namespace.optimization_level),
     )
+
+
+def _level(level: Any) -> int | None:
+    """Return the level's number: an enum in some versions, a number or nothing in others."""
+    return None if level is None else int(level)
 
 
 def _resolved(config: Any) -> Stage:

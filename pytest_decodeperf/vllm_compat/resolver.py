@@ -36,6 +36,8 @@ def main() -> int:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     os.environ.update(_OWN_VARIABLES)
+    if sys.argv[1] == "cpu":
+        os.environ["VLLM_TARGET_DEVICE"] = "cpu"  # for a CUDA build; 0.25.1 does not read it
     with tempfile.TemporaryDirectory(prefix="decodeperf-vllm-") as cache:
         # Facts of stand-in models must not reach the cache that real boots read.
         os.environ["VLLM_CACHE_ROOT"] = cache

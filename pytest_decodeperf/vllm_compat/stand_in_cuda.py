@@ -10,6 +10,7 @@ import importlib
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 from pytest_decodeperf.vllm_compat.version import UnsupportedVllmError
@@ -27,6 +28,9 @@ _ATTENTION_EXTENSIONS: Final = (
     "vllm.vllm_flash_attn._vllm_fa2_C",
     "vllm.vllm_flash_attn._vllm_fa3_C",
 )
+
+#: Device files of NVIDIA's driver, on Linux and under WSL2.
+DRIVER_NODES: Final = ("/dev/nvidiactl", "/dev/dxg")
 
 #: Operators that are asked "does this capability support ...?" while a configuration resolves.
 _CAPABILITY_OPERATORS: Final = (
@@ -68,9 +72,11 @@ def install() -> None:
             "vllm.platforms.cuda.CudaPlatformBase", seen=f"{type(error).__name__}: {error}"
         ) from error
     platforms.current_platform = _platform(base)()
-    # On a machine without a driver vLLM switches Triton off, and with it Model Runner V2.
-    config: Any = importlib.import_module("vllm.config.vllm")
-    config.HAS_TRITON = True
+    # On a machine without a driver vLLM switches Triton off, and with it Model Runner V2; where a
+    # driver is, a missing Triton is a fact to report.
+    if not any(Path(node).exists() for node in DRIVER_NODES):
+        config: Any = importlib.import_module("vllm.config.vllm")
+        config.HAS_TRITON = True
 
 
 def pretend(compute_capability: tuple[int, int], *, num_gpus: int) -> None:
