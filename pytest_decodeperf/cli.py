@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Final
 
-_COMMANDS: Final = ("census", "coverage", "doctor", "launch", "verdict")
+_COMMANDS: Final = ("bench", "binaries", "census", "coverage", "doctor", "launch", "verdict")
 _INTERRUPTED: Final = 130
 
 

@@ -109,7 +109,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the table: a line a property."""
     state = terminalreporter.config.stash[STATE]
     nothing_measured = state.exitstatus == exit_status.NOTHING_MEASURED
-    if not state.results.rows and not nothing_measured:
+    if not (state.results.rows or state.results.notes or nothing_measured):
         return
     closing = summary.closing_lines(
         state.results, state.launches, state.facts, nothing_measured=nothing_measured

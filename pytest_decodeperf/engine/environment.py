@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
+from pytest_decodeperf.launch.execution_variable import undeclared
 from pytest_decodeperf.launch.record import Launch
+from pytest_decodeperf.launch.secret import shown_value
 
 #: Set unless the launch says otherwise: the engine stays in this process, no usage report leaves
 #: the machine, and vLLM's log does not bury the message of a failed test.
@@ -16,16 +18,6 @@ _OWN_DEFAULTS: Final = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "WARNING",
 }
-
-#: Prefixes of variables that change what vLLM runs.
-_WATCHED_PREFIXES: Final = ("VLLM_", "CUDA_", "TORCH", "PYTORCH_", "NCCL_", "TRITON_", "B12X_")
-
-#: Chosen by the machine's owner, not by a launch: where the tools lie and which card is meant.
-_MACHINE_VARIABLES: Final = frozenset(
-    {"CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CUDA_VERSION", "NCCL_VERSION",
-     "TORCH_CUDA_ARCH_LIST", "VLLM_CACHE_ROOT",
-     "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_HOME"}
-)  # fmt: skip
 
 #: Read when a vLLM module is imported: a second boot in one process can't change them.
 _READ_AT_IMPORT: Final = frozenset(
@@ -50,13 +42,9 @@ def ambient_variables(launch: Launch, process: Mapping[str, str]) -> tuple[str, 
     """Variables that change a run, which this process holds and the launch does not name."""
     stated = engine_environment(launch)
     return tuple(
-        sorted(
-            f"{name}={value}"
-            for name, value in process.items()
-            if name.startswith(_WATCHED_PREFIXES)
-            and name not in _MACHINE_VARIABLES
-            and name not in stated
-        )
+        f"{name}={shown_value(name, process[name])}"
+        for name in undeclared(launch, process)
+        if name not in stated
     )
 
 

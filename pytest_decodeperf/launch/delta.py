@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
+from pytest_decodeperf.launch.execution_variable import EXECUTION_PREFIXES
 from pytest_decodeperf.launch.flags import split_flags
 from pytest_decodeperf.launch.record import Launch, Sidecar
 from pytest_decodeperf.launch.secret import shown_value
-
-#: Variables that change what runs: two runs that differ in one of them are not compared.
-EXECUTION_PREFIXES: Final = ("VLLM_", "TORCH", "PYTORCH_", "CUDA_", "NCCL_", "TRITON_", "B12X_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

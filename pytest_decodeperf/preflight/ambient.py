@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pytest_decodeperf.launch.delta import EXECUTION_PREFIXES
+from pytest_decodeperf.launch.execution_variable import (
+    EXECUTION_PREFIXES,
+    MACHINE_VARIABLES,
+    undeclared,
+)
 from pytest_decodeperf.launch.record import Launch
 from pytest_decodeperf.launch.secret import shown_value
 from pytest_decodeperf.preflight.check import Check, fine, warning
-
-#: Chosen by the machine's owner or the image, not by a launch.
-MACHINE_VARIABLES: Final = frozenset(
-    {"CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CUDA_VERSION", "NCCL_VERSION",
-     "TORCH_HOME", "TORCH_CUDA_ARCH_LIST", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR",
-     "VLLM_CACHE_ROOT"}
-)  # fmt: skip
 
 #: Read by lil-serve while it prints (launcher.md 3, item 13): HOST of a shell becomes --host.
 _LAUNCHER_VARIABLES: Final = frozenset(
@@ -25,18 +22,6 @@ _LAUNCHER_VARIABLES: Final = frozenset(
 
 #: Change which code is loaded: a measured build is then not the installed one.
 _LOADER_VARIABLES: Final = ("LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH")
-
-
-def undeclared(launch: Launch, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Name the variables that change what runs and that the launch does not name."""
-    return tuple(
-        name
-        for name in sorted(environment)
-        if name.startswith(EXECUTION_PREFIXES)
-        and name not in launch.environment
-        and name not in launch.left_out
-        and name not in MACHINE_VARIABLES
-    )
 
 
 def ambient_checks(environment: Mapping[str, str], launch: Launch | None) -> Iterator[Check]:

@@ -15,11 +15,11 @@ from typing import Final
 
 from pytest_decodeperf.invariants.finding import Finding, Outcome
 from pytest_decodeperf.launch.delta import typed_flags
+from pytest_decodeperf.launch.execution_variable import undeclared
 from pytest_decodeperf.launch.flags import repeated_flags
 from pytest_decodeperf.launch.obstacle import REDACTED
 from pytest_decodeperf.launch.record import Launch, LaunchError
 from pytest_decodeperf.launch.secret import shown_value
-from pytest_decodeperf.preflight.ambient import undeclared
 
 #: The launcher's proxy has the printed address; each replica one of its own.
 _ADDRESS: Final = ("--host", "--port")

@@ -79,10 +79,12 @@ def test_a_stray_variable_is_named_and_the_launchs_own_is_not():
         "CUDA_LAUNCH_BLOCKING": "1",
         "CUDA_VISIBLE_DEVICES": "3",
         "VLLM_STATED": "process",
+        "VLLM_API_KEY": "not to be shown",
         "HOME": "x",
     }
     assert ambient_variables(launch(VLLM_STATED="launch"), process) == (
         "CUDA_LAUNCH_BLOCKING=1",
+        "VLLM_API_KEY=<redacted>",
         "VLLM_USE_DEEP_GEMM=0",
     )
 
