@@ -15,9 +15,9 @@ import numpy as np
 
 from pytest_decodeperf.observe.activity import IntColumn, Mask, Table, Trace
 from pytest_decodeperf.observe.launches import Launches
+from pytest_decodeperf.observe.step_range import STEP_RANGE
 from pytest_decodeperf.observe.trace_error import TraceError
 
-OWN_RANGE: Final = "decodeperf_step"
 VLLM_RANGE: Final = re.compile(r"^execute_")
 # context_1(888_788544) and 32_context_0(sq0..): leniently the number of prefill requests
 _CONTEXT_REQUESTS: Final = re.compile(r"context_(\d+)")
@@ -78,7 +78,7 @@ def find_steps(trace: Trace, launches: Launches, *, step_range: str | None) -> S
         return _named_steps(trace, step_range)
     if has_own_range(trace):
         return _range_steps(
-            trace, lambda name: name == OWN_RANGE, rule=f"own range {OWN_RANGE}", to_next=False
+            trace, lambda name: name == STEP_RANGE, rule=f"own range {STEP_RANGE}", to_next=False
         )
     if _rows_matching(trace, _is_vllm_range).any():
         # with Model Runner V2 the range closes before sampling: a step lasts to the next start
@@ -90,7 +90,7 @@ def find_steps(trace: Trace, launches: Launches, *, step_range: str | None) -> S
 
 def has_own_range(trace: Trace) -> bool:
     """Whether this plugin recorded the trace."""
-    return bool(_rows_matching(trace, lambda name: name == OWN_RANGE).any())
+    return bool(_rows_matching(trace, lambda name: name == STEP_RANGE).any())
 
 
 def _is_vllm_range(name: str) -> bool:
@@ -201,11 +201,11 @@ def _main_graph_steps(trace: Trace, launches: Launches) -> StepBounds:
     if len(main) < MIN_MAIN_GRAPH_LAUNCHES:
         raise TraceError(
             expected="steps: a range around each, or a graph that is launched again and again",
-            seen=f"no range {OWN_RANGE} or execute_..., and {len(main)} launches of the largest "
+            seen=f"no range {STEP_RANGE} or execute_..., and {len(main)} launches of the largest "
             "graph",
             where=trace.path,
             do="name the range around a step with --step-range REGEX, or record one "
-            f"(torch.profiler.record_function or NVTX) named {OWN_RANGE}",
+            f"(torch.profiler.record_function or NVTX) named {STEP_RANGE}",
         )
     calls = trace.calls[main]
     start_ns: IntColumn = calls["start_ns"]

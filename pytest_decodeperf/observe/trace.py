@@ -11,8 +11,11 @@ from pytest_decodeperf.census.step import StepCensus
 from pytest_decodeperf.observe.activity import Trace
 from pytest_decodeperf.observe.json_stream import ByteSource
 from pytest_decodeperf.observe.kineto import read_kineto
+from pytest_decodeperf.observe.nsys import read_nsys
 from pytest_decodeperf.observe.step_census import census_of
 from pytest_decodeperf.observe.trace_error import TraceError
+
+__all__ = ["TraceError", "read_census", "read_trace"]
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _SQLITE_MAGIC: Final = b"SQLite format 3\x00"
@@ -50,8 +53,9 @@ def read_trace(path: Path) -> Trace:
                     where=str(path),
                     do="record or copy the trace again",
                 )
-            opened: list[BinaryIO] = [file]
-            return read_kineto(lambda: _uncompressed(opened[0], magic), str(path))
+            if magic != _SQLITE_MAGIC:
+                return _read_json(file, magic, str(path))
+        return read_nsys(path)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise TraceError(
             expected="a whole gzip file",
@@ -76,6 +80,10 @@ def _refuse_report(path: Path) -> None:
             where=str(path),
             do=f"nsys export --type=sqlite --output={path.with_suffix('.sqlite')} {path}",
         )
+
+
+def _read_json(file: BinaryIO, magic: bytes, path: str) -> Trace:
+    return read_kineto(lambda: _uncompressed(file, magic), path)
 
 
 def _uncompressed(file: BinaryIO, magic: bytes) -> ByteSource:
