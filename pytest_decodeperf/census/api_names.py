@@ -29,6 +29,9 @@ DEVICE_SYNCHRONIZATIONS: Final = frozenset(
     {"cudaDeviceSynchronize", "cudaThreadSynchronize", "cuCtxSynchronize"}
 )
 
+#: Calls in which the host waits for the GPU.
+SYNCHRONIZATIONS: Final = STREAM_SYNCHRONIZATIONS | EVENT_SYNCHRONIZATIONS | DEVICE_SYNCHRONIZATIONS
+
 _VERSION_SUFFIX = re.compile(r"(_v\d+)?(_pts[zd])?$")
 
 
