@@ -248,8 +248,9 @@ def main_graph_launches(trace: Trace, launches: Launches) -> IntColumn:
         recurring.tolist(), key=lambda i: (sizes[first[i]], np.median(times[contents == known[i]]))
     )
     is_main = contents == known[largest]
-    similar = np.flatnonzero(sizes[first] >= SIMILAR_SIZE * sizes[first[largest]])
-    for other in similar.tolist():
+    of_known, main_size = sizes[first], sizes[first[largest]]
+    similar = (of_known >= SIMILAR_SIZE * main_size) & (main_size >= SIMILAR_SIZE * of_known)
+    for other in np.flatnonzero(similar).tolist():
         if other != largest and not _runs_beside(is_main, contents == known[other]):
             is_main = is_main | (contents == known[other])
     main: IntColumn = rows[is_main]
