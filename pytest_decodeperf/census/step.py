@@ -64,6 +64,11 @@ class Copies:
     num_bytes: int
     time_ns: int = 0
 
+    @property
+    def route(self) -> str:
+        """Name direction and memories, as ``HtoD pinned -> device``."""
+        return f"{self.direction} {self.source} -> {self.destination}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorCalls:
