@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from pytest_decodeperf.census import api_names
 from pytest_decodeperf.census.decode import DecodeWindow
+from pytest_decodeperf.census.gpu_time import KernelUse, StepTimeline
 
 
 class CopyDirection(StrEnum):
@@ -63,6 +64,11 @@ class Copies:
     num_bytes: int
     time_ns: int = 0
 
+    @property
+    def route(self) -> str:
+        """Name direction and memories, as ``HtoD pinned -> device``."""
+        return f"{self.direction} {self.source} -> {self.destination}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorCalls:
@@ -106,6 +112,8 @@ class StepActivity:
         kernel_families: Kernels by family; empty without kernels.
         gpu_busy_ns: Union of kernel, copy and memset intervals over streams that the step
             launched; None without GPU records.
+        timeline: Period, phases and gaps on the GPU; None when the step launched nothing or no
+            step follows.
     """
 
     step_index: int
@@ -119,6 +127,7 @@ class StepActivity:
     operators: tuple[OperatorCalls, ...] | None = None
     kernel_families: tuple[KernelFamily, ...] = ()
     gpu_busy_ns: int | None = None
+    timeline: StepTimeline | None = None
 
     @property
     def host_time_ns(self) -> int:
@@ -134,6 +143,11 @@ class StepActivity:
     def num_kernel_launches(self) -> int:
         """Calls that launched one kernel outside a graph."""
         return self.count_calls(api_names.KERNEL_LAUNCHES)
+
+    @property
+    def num_synchronizations(self) -> int:
+        """Calls in which the host waits for a stream, an event or the device."""
+        return self.count_calls(api_names.SYNCHRONIZATIONS)
 
     @property
     def num_copies(self) -> int:
@@ -171,6 +185,11 @@ class TraceSource:
             record) or ``none`` (no graph launches).
         step_rule: How the steps were cut, in words.
         num_orphans: GPU records without a launching call in the file.
+        schema: Version of the file's schema; None when the file does not say.
+        memory_bytes_per_s: Datasheet bandwidth of one device; None when the file does not say.
+        num_invalid_records: Records left out of all sums since their times are impossible.
+        num_duplicate_calls: Call records left out since they repeat a call.
+        diagnostics: The recorder's own warnings.
     """
 
     tool: str
@@ -180,6 +199,11 @@ class TraceSource:
     granularity: str
     step_rule: str
     num_orphans: int
+    schema: str | None = None
+    memory_bytes_per_s: int | None = None
+    num_invalid_records: int = 0
+    num_duplicate_calls: int = 0
+    diagnostics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,9 +215,13 @@ class StepCensus:
         steps: Complete decode steps, edges dropped; never empty (building one raises instead).
         num_dropped_steps: Steps left out because the window cuts them or they held a prefill.
         decode: The engine's own record of the same steps; None for a trace from elsewhere.
+        num_prefill_steps: Those of the dropped steps that ran a prefill.
+        kernels: Kernels of the counted steps by name and grid, most time first.
     """
 
     source: TraceSource
     steps: tuple[StepActivity, ...]
     num_dropped_steps: int
     decode: DecodeWindow | None = None
+    num_prefill_steps: int = 0
+    kernels: tuple[KernelUse, ...] = ()

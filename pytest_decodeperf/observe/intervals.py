@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from pytest_decodeperf.observe.activity import IntColumn, Table
@@ -28,17 +30,40 @@ def merged(table: Table) -> tuple[IntColumn, IntColumn]:
     return starts[opens], reached[closes]
 
 
-def busy_before_ns(table: Table, moments_ns: IntColumn) -> IntColumn:
-    """Length of the union up to each moment; differences give the busy time of windows."""
-    starts, ends = merged(table)
-    if not len(starts):
-        return np.zeros(len(moments_ns), dtype=np.int64)
-    lengths = np.concatenate(([0], np.cumsum(ends - starts)))
-    # intervals that started before the moment; the last of them may still run
-    begun = np.searchsorted(starts, moments_ns, side="right")
-    running = np.maximum(ends[np.maximum(begun - 1, 0)] - moments_ns, 0)
-    before: IntColumn = lengths[begun] - np.where(begun > 0, running, 0)
-    return before
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BusyTime:
+    """The union of many intervals, kept to be asked about again and again.
+
+    Attributes:
+        starts_ns: Starts of the merged intervals, ascending.
+        ends_ns: Their ends.
+        sums_ns: Length of the first n of them, for n from 0.
+    """
+
+    starts_ns: IntColumn
+    ends_ns: IntColumn
+    sums_ns: IntColumn
+
+    @classmethod
+    def of(cls, table: Table) -> BusyTime:
+        """Merge the rows of a table."""
+        starts, ends = merged(table)
+        return cls(
+            starts_ns=starts,
+            ends_ns=ends,
+            sums_ns=np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(ends - starts))),
+        )
+
+    def between_ns(self, start_ns: int, end_ns: int) -> int:
+        """Length of the union between two moments; 0 when they are in the wrong order."""
+        return max(self._before_ns(end_ns) - self._before_ns(start_ns), 0)
+
+    def _before_ns(self, moment_ns: int) -> int:
+        begun = int(np.searchsorted(self.starts_ns, moment_ns, side="right"))
+        if begun == 0:
+            return 0
+        # the last interval that has begun may still run
+        return int(self.sums_ns[begun]) - max(int(self.ends_ns[begun - 1]) - moment_ns, 0)
 
 
 def _ordered(table: Table) -> tuple[IntColumn, IntColumn]:

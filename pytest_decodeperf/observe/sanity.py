@@ -11,7 +11,8 @@ from typing import Final
 import numpy as np
 
 from pytest_decodeperf.census import api_names
-from pytest_decodeperf.observe.activity import ActivityKind, Mask, Table, Trace
+from pytest_decodeperf.observe.activity import ActivityKind, IntColumn, Mask, Table, Trace
+from pytest_decodeperf.observe.launches import Launches
 from pytest_decodeperf.observe.step_rules import has_own_range
 from pytest_decodeperf.observe.trace_error import TraceError
 
@@ -129,6 +130,34 @@ def _refuse_missing_kernels(trace: Trace) -> None:
             seen=f"0 kernels with {num_launches:,} graph launches: the recorder dropped them",
             where=trace.path,
             do=f"record again, the GPU busy before the window starts: {_command(trace)}",
+        )
+
+
+def refuse_dropped_records(trace: Trace, launches: Launches, calls: IntColumn) -> None:
+    """Refuse steps whose launches left no GPU record: the recorder lost them.
+
+    torch.profiler drops the first records of a session without a word (pytorch#192021), and a
+    census of the rest would show fewer kernels, each of them right.
+
+    Args:
+        trace: The recorded window.
+        launches: Its GPU records joined to their calls.
+        calls: Rows of the calls of the counted steps.
+
+    Raises:
+        TraceError: More than 0.1 % of the launches lack their record.
+    """
+    is_launch = (launches.is_graph_launch | launches.is_kernel_launch)[calls]
+    num_records = launches.num_records_of_call()[calls[is_launch]]
+    num_missing = int((num_records == 0).sum())
+    if num_missing > MAX_INVALID_RATIO * len(num_records):
+        raise TraceError(
+            expected="a GPU record for each launch of the counted steps",
+            seen=f"{num_missing:,} of {len(num_records):,} launches without one: the recorder "
+            "dropped them",
+            where=trace.path,
+            do="record again, the GPU busy before the window starts and the window shorter: "
+            f"{_command(trace)}",
         )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pytest_decodeperf.census.kernel_family import family_of
+from pytest_decodeperf.census.gpu_time import StepTimeline
 from pytest_decodeperf.census.step import StepActivity, StepCensus, TraceSource
+from pytest_decodeperf.census.window import WindowCensus
 from pytest_decodeperf.observe.activity import ActivityKind, IntColumn, Table, Trace
 from pytest_decodeperf.observe.counting import (
     count_calls,
@@ -16,41 +17,66 @@ from pytest_decodeperf.observe.counting import (
     count_operators,
 )
 from pytest_decodeperf.observe.intervals import busy_ns
+from pytest_decodeperf.observe.kernel_uses import FamilyTable, count_kernels
 from pytest_decodeperf.observe.launches import Launches, join_launches, kernels_per_call
-from pytest_decodeperf.observe.sanity import checked
+from pytest_decodeperf.observe.sanity import SoundTrace, checked, refuse_dropped_records
 from pytest_decodeperf.observe.step_rules import StepBounds, find_steps
+from pytest_decodeperf.observe.timeline import DeviceTimeline
+from pytest_decodeperf.observe.trace_error import NoStepsError
+from pytest_decodeperf.observe.window_totals import totals_of
 
 
-def census_of(trace: Trace, *, step_range: str | None = None) -> StepCensus:
-    """Count the decode steps of a trace.
+def window_of(trace: Trace, *, step_range: str | None = None) -> WindowCensus:
+    """Count a trace, whole and by decode step.
 
     Calls belong to the step whose host range holds their start; GPU records belong to the step
     of the call that launched them, whenever they ran (traces.md 0.9).
 
     Raises:
-        TraceError: The trace is not usable, or has no whole decode step.
+        TraceError: The trace is not usable, or ``step_range`` names no range of it.
     """
     sound = checked(trace)
     launches = join_launches(sound.trace)
-    bounds = find_steps(sound.trace, launches, step_range=step_range)
-    counter = _StepCounter.of(sound.trace, launches, bounds)
-    steps = tuple(counter.step(index) for index in range(len(bounds.start_ns)))
-    return StepCensus(
-        source=_source(sound.trace, launches, bounds),
-        steps=steps,
+    families = FamilyTable.of(sound.trace)
+    totals = totals_of(sound.trace, launches, families)
+    source = _source(sound, launches)
+    try:
+        bounds = find_steps(sound.trace, launches, step_range=step_range)
+    except NoStepsError as error:
+        return WindowCensus(source=source, totals=totals, steps=None, why_no_steps=error)
+    source = replace(source, step_rule=bounds.rule)
+    counter = _StepCounter.of(sound.trace, launches, bounds, families)
+    refuse_dropped_records(sound.trace, launches, np.concatenate(counter.call_rows))
+    census = StepCensus(
+        source=source,
+        steps=tuple(counter.step(index) for index in range(len(bounds.start_ns))),
         num_dropped_steps=bounds.num_dropped,
+        num_prefill_steps=bounds.num_prefill_steps,
+        kernels=count_kernels(sound.trace, launches, families, counter.counted_activities()),
     )
+    return WindowCensus(source=source, totals=totals, steps=census)
 
 
-def _source(trace: Trace, launches: Launches, bounds: StepBounds) -> TraceSource:
+def _source(sound: SoundTrace, launches: Launches) -> TraceSource:
+    trace = sound.trace
+    bandwidths = [
+        trace.memory_bytes_per_s[device]
+        for device in np.unique(trace.activities["device"]).tolist()
+        if device in trace.memory_bytes_per_s
+    ]
     return TraceSource(
         tool=trace.tool,
         tool_version=trace.tool_version,
         path=trace.path,
         device_name=device_name(trace),
         granularity="node" if launches.is_graph_launch.any() else "none",
-        step_rule=bounds.rule,
+        step_rule="no steps",
         num_orphans=int(launches.is_orphan.sum()),
+        schema=trace.schema,
+        memory_bytes_per_s=bandwidths[0] if bandwidths else None,
+        num_invalid_records=sound.num_invalid,
+        num_duplicate_calls=trace.num_duplicate_calls,
+        diagnostics=trace.diagnostics,
     )
 
 
@@ -59,23 +85,6 @@ def device_name(trace: Trace) -> str | None:
     used = np.unique(trace.activities["device"]).tolist()
     named = dict.fromkeys(trace.devices.get(device, f"device {device}") for device in used)
     return ", ".join(named) or None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FamilyTable:
-    """Family of each name of a trace, as numbers for vectorised counting."""
-
-    families: tuple[str, ...]
-    of_name: IntColumn
-
-    @classmethod
-    def of(cls, trace: Trace) -> FamilyTable:
-        """Classify the names that kernels bear."""
-        numbers: dict[str, int] = {}
-        of_name = np.zeros(len(trace.names), dtype=np.int64)
-        for name in np.unique(trace.kind(ActivityKind.KERNEL)["name"]).tolist():
-            of_name[name] = numbers.setdefault(family_of(trace.names[name]), len(numbers))
-        return cls(families=tuple(numbers), of_name=of_name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +99,12 @@ class _StepCounter:
     call_rows: list[IntColumn]
     activity_rows: list[IntColumn]
     operator_rows: list[IntColumn] | None
+    device_timeline: DeviceTimeline | None
 
     @classmethod
-    def of(cls, trace: Trace, launches: Launches, bounds: StepBounds) -> _StepCounter:
+    def of(
+        cls, trace: Trace, launches: Launches, bounds: StepBounds, families: FamilyTable
+    ) -> _StepCounter:
         step_of_call = bounds.step_of(trace.calls["start_ns"])
         step_of_call[trace.calls["process"] != bounds.process] = -1
         step_of_activity = np.full(len(trace.activities), -1, dtype=np.int64)
@@ -108,12 +120,17 @@ class _StepCounter:
             trace=trace,
             launches=launches,
             bounds=bounds,
-            families=FamilyTable.of(trace),
+            families=families,
             kernels_of_call=kernels_per_call(trace, launches),
             call_rows=_rows_by_step(step_of_call, num_steps),
             activity_rows=_rows_by_step(step_of_activity, num_steps),
             operator_rows=operator_rows,
+            device_timeline=DeviceTimeline.of(trace, launches, bounds),
         )
+
+    def counted_activities(self) -> IntColumn:
+        """Rows of the GPU records that counted steps launched."""
+        return np.concatenate(self.activity_rows)
 
     def step(self, index: int) -> StepActivity:
         """Count one step."""
@@ -141,7 +158,32 @@ class _StepCounter:
                 activities[is_kernel], in_graph, self.families.of_name, self.families.families
             ),
             gpu_busy_ns=_busy_over_devices_ns(activities) if has_gpu else None,
+            timeline=self._timeline(index, graph_calls),
         )
+
+    def _timeline(self, index: int, graph_calls: IntColumn) -> StepTimeline | None:
+        """Measure from the step's first graph, or work, to that of the step which follows."""
+        timeline = self.device_timeline
+        if timeline is None:
+            return None
+        work = timeline.spans_of(self.call_rows[index])
+        graphs = timeline.spans_of(graph_calls)
+        following = self._calls_of_next_step(index)
+        if graphs:
+            following = following[self.launches.is_graph_launch[following]]
+        starts = timeline.spans_of(following)
+        if not work or not starts:
+            return None
+        return timeline.period(work=work, graphs=graphs, next_period_ns=starts[0].start_ns)
+
+    def _calls_of_next_step(self, index: int) -> IntColumn:
+        calls, bounds = self.trace.calls, self.bounds
+        low, high = np.searchsorted(
+            calls["start_ns"], [bounds.end_ns[index], bounds.next_end_ns[index]]
+        )
+        rows = np.arange(low, high)
+        of_process: IntColumn = rows[calls["process"][rows] == bounds.process]
+        return of_process
 
 
 def _rows_by_step(step_of_row: IntColumn, num_steps: int) -> list[IntColumn]:

@@ -15,13 +15,14 @@ import numpy as np
 
 from pytest_decodeperf.observe.activity import IntColumn, Mask, Table, Trace
 from pytest_decodeperf.observe.launches import Launches
-from pytest_decodeperf.observe.trace_error import TraceError
+from pytest_decodeperf.observe.step_range import STEP_RANGE
+from pytest_decodeperf.observe.trace_error import NoStepsError, TraceError
 
-OWN_RANGE: Final = "decodeperf_step"
 VLLM_RANGE: Final = re.compile(r"^execute_")
 # context_1(888_788544) and 32_context_0(sq0..): leniently the number of prefill requests
 _CONTEXT_REQUESTS: Final = re.compile(r"context_(\d+)")
 MIN_MAIN_GRAPH_LAUNCHES: Final = 3  # two periods, one of which is not an edge
+MAX_TIME_NS: Final = 2**63 - 1  # what follows the last launch has no known end
 SIMILAR_SIZE: Final = 0.8  # of one model's graphs for different batch sizes, in records
 
 
@@ -35,7 +36,8 @@ class StepBounds:
         thread: Host thread that runs them; None when the rule knows no thread.
         start_ns: Start of each step on the host, dtype int64.
         end_ns: End of each step on the host; a call belongs to a step when it starts in it.
-        next_start_ns: Start of the step that follows, counted or not.
+        next_end_ns: End of the step that follows, counted or not; it starts where this one's
+            time ends, so its work starts between ``end_ns`` and here.
         num_edge_steps: Steps left out since the window's edge cuts or distorts them.
         num_prefill_steps: Steps left out since they ran a prefill.
     """
@@ -45,7 +47,7 @@ class StepBounds:
     thread: int | None
     start_ns: IntColumn
     end_ns: IntColumn
-    next_start_ns: IntColumn
+    next_end_ns: IntColumn
     num_edge_steps: int
     num_prefill_steps: int
 
@@ -68,17 +70,18 @@ def find_steps(trace: Trace, launches: Launches, *, step_range: str | None) -> S
     Args:
         trace: The recorded window.
         launches: Its GPU records joined to their calls.
-        step_range: Regular expression that a step's range matches from its start; None to
+        step_range: Regular expression that is found in the name of each step's range; None to
             take the first rule that finds steps.
 
     Raises:
-        TraceError: No rule finds a whole decode step, or the expression is none.
+        NoStepsError: No rule finds a whole decode step.
+        TraceError: The expression is none, or no range matches it.
     """
     if step_range is not None:
         return _named_steps(trace, step_range)
     if has_own_range(trace):
         return _range_steps(
-            trace, lambda name: name == OWN_RANGE, rule=f"own range {OWN_RANGE}", to_next=False
+            trace, lambda name: name == STEP_RANGE, rule=f"own range {STEP_RANGE}", to_next=False
         )
     if _rows_matching(trace, _is_vllm_range).any():
         # with Model Runner V2 the range closes before sampling: a step lasts to the next start
@@ -90,7 +93,7 @@ def find_steps(trace: Trace, launches: Launches, *, step_range: str | None) -> S
 
 def has_own_range(trace: Trace) -> bool:
     """Whether this plugin recorded the trace."""
-    return bool(_rows_matching(trace, lambda name: name == OWN_RANGE).any())
+    return bool(_rows_matching(trace, lambda name: name == STEP_RANGE).any())
 
 
 def _is_vllm_range(name: str) -> bool:
@@ -138,14 +141,14 @@ def _range_steps(
     found = _busiest(_busiest(found, "process"), "thread")
     found = _outermost(found)
     start_ns: IntColumn = found["start_ns"]
-    next_start_ns = np.append(start_ns[1:], found["end_ns"][-1:])
-    end_ns = next_start_ns if to_next else found["end_ns"]
+    range_end_ns: IntColumn = found["end_ns"]
+    end_ns = np.append(start_ns[1:], range_end_ns[-1:]) if to_next else range_end_ns
     is_prefill = _holds_prefill(trace, start_ns, end_ns)
     inner = np.zeros(len(found), dtype=np.bool_)
     inner[1:-1] = True
     kept = inner & ~is_prefill
     if not kept.any():
-        raise TraceError(
+        raise NoStepsError(
             expected="at least 1 whole decode step between the window's first and last step",
             seen=f"{len(found)} steps by {rule}, {int((inner & is_prefill).sum())} inner ones with "
             "a prefill",
@@ -159,7 +162,7 @@ def _range_steps(
         thread=int(found["thread"][0]),
         start_ns=start_ns[kept],
         end_ns=end_ns[kept],
-        next_start_ns=next_start_ns[kept],
+        next_end_ns=np.append(end_ns[1:], end_ns[-1:])[kept],
         num_edge_steps=int((~inner).sum()),
         num_prefill_steps=int((inner & is_prefill).sum()),
     )
@@ -199,13 +202,13 @@ def _is_prefill_range(name: str) -> bool:
 def _main_graph_steps(trace: Trace, launches: Launches) -> StepBounds:
     main = main_graph_launches(trace, launches)
     if len(main) < MIN_MAIN_GRAPH_LAUNCHES:
-        raise TraceError(
+        raise NoStepsError(
             expected="steps: a range around each, or a graph that is launched again and again",
-            seen=f"no range {OWN_RANGE} or execute_..., and {len(main)} launches of the largest "
+            seen=f"no range {STEP_RANGE} or execute_..., and {len(main)} launches of the largest "
             "graph",
             where=trace.path,
             do="name the range around a step with --step-range REGEX, or record one "
-            f"(torch.profiler.record_function or NVTX) named {OWN_RANGE}",
+            f"(torch.profiler.record_function or NVTX) named {STEP_RANGE}",
         )
     calls = trace.calls[main]
     start_ns: IntColumn = calls["start_ns"]
@@ -217,7 +220,7 @@ def _main_graph_steps(trace: Trace, launches: Launches) -> StepBounds:
         thread=int(calls["thread"][0]),
         start_ns=start_ns[1:-1],
         end_ns=start_ns[2:],
-        next_start_ns=start_ns[2:],
+        next_end_ns=np.append(start_ns[3:], MAX_TIME_NS),
         num_edge_steps=2,
         num_prefill_steps=0,
     )
@@ -245,8 +248,9 @@ def main_graph_launches(trace: Trace, launches: Launches) -> IntColumn:
         recurring.tolist(), key=lambda i: (sizes[first[i]], np.median(times[contents == known[i]]))
     )
     is_main = contents == known[largest]
-    similar = np.flatnonzero(sizes[first] >= SIMILAR_SIZE * sizes[first[largest]])
-    for other in similar.tolist():
+    of_known, main_size = sizes[first], sizes[first[largest]]
+    similar = (of_known >= SIMILAR_SIZE * main_size) & (main_size >= SIMILAR_SIZE * of_known)
+    for other in np.flatnonzero(similar).tolist():
         if other != largest and not _runs_beside(is_main, contents == known[other]):
             is_main = is_main | (contents == known[other])
     main: IntColumn = rows[is_main]

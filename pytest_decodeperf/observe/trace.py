@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from pytest_decodeperf.census.step import StepCensus
+from pytest_decodeperf.census.window import WindowCensus
 from pytest_decodeperf.observe.activity import Trace
 from pytest_decodeperf.observe.json_stream import ByteSource
 from pytest_decodeperf.observe.kineto import read_kineto
-from pytest_decodeperf.observe.step_census import census_of
+from pytest_decodeperf.observe.nsys import read_nsys
+from pytest_decodeperf.observe.step_census import window_of
 from pytest_decodeperf.observe.trace_error import TraceError
+
+__all__ = ["TraceError", "read_census", "read_trace", "read_window"]
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _SQLITE_MAGIC: Final = b"SQLite format 3\x00"
@@ -30,7 +34,25 @@ def read_census(path: Path, *, step_range: str | None = None) -> StepCensus:
     Raises:
         TraceError: The file cannot give a census; the text says why and what to do.
     """
-    return census_of(read_trace(path), step_range=step_range)
+    window = read_window(path, step_range=step_range)
+    if window.why_no_steps is not None:
+        raise window.why_no_steps
+    if window.steps is None:
+        raise AssertionError("a window without steps says why")
+    return window.steps
+
+
+def read_window(path: Path, *, step_range: str | None = None) -> WindowCensus:
+    """Read a trace and count it, whole and by decode step if it has any.
+
+    Args:
+        path: As for ``read_census``.
+        step_range: As for ``read_census``.
+
+    Raises:
+        TraceError: The file cannot be counted at all.
+    """
+    return window_of(read_trace(path), step_range=step_range)
 
 
 def read_trace(path: Path) -> Trace:
@@ -50,8 +72,9 @@ def read_trace(path: Path) -> Trace:
                     where=str(path),
                     do="record or copy the trace again",
                 )
-            opened: list[BinaryIO] = [file]
-            return read_kineto(lambda: _uncompressed(opened[0], magic), str(path))
+            if magic != _SQLITE_MAGIC:
+                return _read_json(file, magic, str(path))
+        return read_nsys(path)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise TraceError(
             expected="a whole gzip file",
@@ -76,6 +99,10 @@ def _refuse_report(path: Path) -> None:
             where=str(path),
             do=f"nsys export --type=sqlite --output={path.with_suffix('.sqlite')} {path}",
         )
+
+
+def _read_json(file: BinaryIO, magic: bytes, path: str) -> Trace:
+    return read_kineto(lambda: _uncompressed(file, magic), path)
 
 
 def _uncompressed(file: BinaryIO, magic: bytes) -> ByteSource:

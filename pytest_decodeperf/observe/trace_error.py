@@ -14,3 +14,7 @@ class TraceError(Exception):
         super().__init__(
             f"INVALID trace {where}\n  expected: {expected}\n  seen:     {seen}\n  do:       {do}"
         )
+
+
+class NoStepsError(TraceError):
+    """A trace is sound, but no whole decode step can be found in it."""
