@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,19 @@ class BootSample(msgspec.Struct, frozen=True, kw_only=True):
     provenance: Provenance
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateOutcome:
+    """What an update did.
+
+    Attributes:
+        lines: What to print.
+        failed: Whether a file could not be read or written.
+    """
+
+    lines: tuple[str, ...]
+    failed: bool
+
+
 def encode(sample: BootSample) -> str:
     """Make the text that a report carries."""
     return msgspec.json.encode(sample).decode()
@@ -33,10 +47,11 @@ def store_samples(
     mode: UpdateMode,
     reason: str,
     failed_launches: Collection[str],
-) -> list[str]:
-    """Store the samples of the launches whose tests all passed; return what to print."""
+) -> UpdateOutcome:
+    """Store the samples of the launches whose tests all passed."""
     groups: dict[tuple[str, str], list[BootSample]] = {}
-    lines = []
+    lines: list[str] = []
+    failed = False
     for text in encoded:
         boot = msgspec.json.decode(text, type=BootSample)
         groups.setdefault((boot.key.file_name, boot.provenance.date), []).append(boot)
@@ -56,7 +71,8 @@ def store_samples(
                 reason=reason,
             )
         except (BaselineError, ValueError) as error:
-            lines.append(f"not stored: {key.launch}\n{error}")
+            failed = True
+            lines += [f"not stored: {key.launch}", *str(error).splitlines()]
             continue
         lines += [f"stored {report.path.name}: {line}" for line in report.lines]
-    return lines
+    return UpdateOutcome(lines=tuple(lines), failed=failed)

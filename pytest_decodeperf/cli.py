@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 _COMMANDS: Final = ("bench", "binaries", "census", "coverage", "doctor", "launch", "verdict")
@@ -29,13 +29,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _version() -> str:
+    try:
+        return version("pytest-decodeperf")
+    except PackageNotFoundError:
+        return "not installed: run from a folder"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="decodeperf",
         description="Performance properties of a vLLM decode step, outside pytest. The gate "
         "itself is `pytest`.",
     )
-    parser.add_argument("--version", action="version", version=version("pytest-decodeperf"))
+    parser.add_argument("--version", action="version", version=_version())
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name in _COMMANDS:
         module = importlib.import_module(f"pytest_decodeperf.command.{name}")

@@ -100,7 +100,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if session.config.option.collectonly:
         return
     state.exitstatus = exit_status.judge(
-        exitstatus, state.results, has_launches=bool(state.launches)
+        exitstatus,
+        state.results,
+        has_launches=bool(state.launches),
+        update_failed=state.update_failed,
     )
     session.exitstatus = state.exitstatus
 
@@ -109,7 +112,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the table: a line a property."""
     state = terminalreporter.config.stash[STATE]
     nothing_measured = state.exitstatus == exit_status.NOTHING_MEASURED
-    if not (state.results.rows or state.results.notes or nothing_measured):
+    shown = (state.results.rows, state.results.notes, state.update_lines, nothing_measured)
+    if not any(shown):
         return
     closing = summary.closing_lines(
         state.results, state.launches, state.facts, nothing_measured=nothing_measured

@@ -37,6 +37,7 @@ class SessionState:
         artifacts: Where traces are kept; None until the first boot without an option.
         progress: Where boots are announced.
         censuses: Censuses of the recorded traces, read once.
+        update_failed: Whether a baseline could not be read or written at the end.
         exitstatus: The session's judged status; None until it ends.
     """
 
@@ -50,6 +51,7 @@ class SessionState:
         self.progress = Progress()
         self.censuses: dict[Path, StepCensus] = {}
         self.exitstatus: int | None = None
+        self.update_failed = False
         self._provenance: dict[str, Provenance] = {}
 
     def close(self) -> None:
@@ -123,13 +125,15 @@ class SessionState:
         else:
             names = [launch.name for launch in self.launches]
             failed = {launch_in(test, names) for test in self.results.failed_tests}
-            self.update_lines += store_samples(
+            outcome = store_samples(
                 self.results.samples,
                 folder=self.options.baselines,
                 mode=self.update_mode,
                 reason=self.options.reason,
                 failed_launches={name for name in failed if name is not None},
             )
+            self.update_lines += outcome.lines
+            self.update_failed = outcome.failed
 
 
 STATE: pytest.StashKey[SessionState] = pytest.StashKey()

@@ -25,6 +25,21 @@ class LaunchScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist is u
         launches = [launch.name for launch in self.config.stash[STATE].launches]
         return launch_in(nodeid, launches) or nodeid
 
+    def remove_node(self, node: Any) -> str | None:
+        """Name the test a worker died in, and do not run it again.
+
+        xdist 3.8.0 hands the unit out again with that test in it, which kills the next worker
+        too: up to its limit of workers, a boot each.
+        """
+        for unit in self.assigned_work.get(node, {}).values():
+            for nodeid, completed in unit.items():
+                if not completed:
+                    unit[nodeid] = True
+                    super().remove_node(node)  # hands out the rest of the unit
+                    return str(nodeid)
+        rest: str | None = super().remove_node(node)
+        return rest
+
 
 def scheduler(config: pytest.Config, log: Any) -> LaunchScheduling | None:
     """Schedule by launch when the user left the choice open; another ``--dist`` stands."""
