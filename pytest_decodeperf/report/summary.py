@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _HEADINGS: Final = ("launch", "property", "value", "baseline", "verdict")
 _MAX_CELL: Final = 44
+_MAX_UNDECIDED: Final = 4  # one screen
 _MARKUP: Final = {
     Outcome.OK: {"green": True},
     Outcome.IMPROVED: {"green": True, "bold": True},
@@ -58,6 +59,18 @@ def table_lines(rows: Sequence[Row]) -> list[tuple[str, dict[str, bool]]]:
     return lines
 
 
+def undecided_lines(rows: Sequence[Row]) -> list[str]:
+    """Give the text of the findings that could not be decided, the first few in full."""
+    lines: list[str] = []
+    for row in rows[:_MAX_UNDECIDED]:
+        first, *rest = row.finding.text().splitlines()
+        at = "" if row.concurrency is None else f" c={row.concurrency}"
+        lines += [f"{row.launch}{at}: {first}", *rest]
+    if len(rows) > _MAX_UNDECIDED:
+        lines.append(f"and {len(rows) - _MAX_UNDECIDED} more: see the table")
+    return lines
+
+
 def closing_lines(
     results: Results, launches: Sequence[Launch], facts: HostFacts, *, nothing_measured: bool
 ) -> list[str]:
@@ -70,8 +83,8 @@ def closing_lines(
     lines += results.notes
     if results.undecided:
         lines.append(
-            f"NO DECISION on {len(results.undecided)} properties: neither a pass nor a failure; "
-            f"each test's text says what would decide it (pytest -rs)"
+            f"NO DECISION on {len(results.undecided)} properties: neither passes nor failures; "
+            f"what would decide them stands above"
         )
     return lines
 
@@ -89,6 +102,8 @@ def write(
     if results.rows:
         for line, markup in table_lines(results.rows):
             reporter.write_line(line, **markup)
+    for line in undecided_lines(results.undecided):
+        reporter.write_line(line)
     for text in update_lines:
         reporter.write_line(text)
     for text in closing:

@@ -28,13 +28,15 @@ def vllm():
 def profile(pytester):
     """Copy a shipped profile beside the test, changed as asked for."""
     shutil.copytree(PROFILES / "models", pytester.path / "models")
+    written = []
 
     def write(name, *changes, add=""):
         text = (PROFILES / f"{name}.toml").read_text(encoding="utf-8")
         for old, new in changes:
             assert old in text, f"{old!r} is not in {name}.toml"
             text = text.replace(old, new)
-        path = pytester.path / f"{name}.changed.toml"
+        written.append(name)
+        path = pytester.path / f"{name}.{len(written)}.toml"
         path.write_text(text + add, encoding="utf-8")
         return path.name
 

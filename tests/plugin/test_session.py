@@ -125,7 +125,13 @@ def test_no_decision_is_neither_pass_nor_failure(pytester):
     result = pytester.runpytest("-m", "cpu", "-v")
     assert result.ret == NO_DECISION
     result.stdout.fnmatch_lines(
-        ["*test_it*NO DECISION*", "*NO DECISION on 1 properties*", "*1 undecided*"]
+        [
+            "*test_it*NO DECISION*",
+            "here.cpu: some_property: NO_DECISION",
+            "  do:       look at step 3",
+            "NO DECISION on 1 properties*",
+            "*1 undecided*",
+        ]
     )
 
 
