@@ -3,7 +3,6 @@
 import argparse
 import gzip
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -175,12 +174,8 @@ def test_the_command_lists_both(tmp_path, capsys):
     assert "  c=4: refused, 1 requests failed" in lines
 
 
-def test_the_tools_own_example(launch):
-    folder = Path(os.environ.get("DECODEPERF_SHARED", CHECKOUT.parent / "shared"))
-    path = folder / "data" / "lil_bench" / "example.json"
-    if not path.is_file():
-        reason = f"no {path.name} in {path.parent}: set DECODEPERF_SHARED"
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+def test_the_tools_own_example(launch, shared):
+    path = shared / "data" / "lil_bench" / "example.json"
     named = Launch(
         **{
             **{name: getattr(launch, name) for name in launch.__dataclass_fields__},
