@@ -31,6 +31,25 @@ def test_a_healthy_trace_is_within_the_budget_of_its_vllm(pytester):
     assert result.ret == pytest.ExitCode.OK
 
 
+def test_the_newer_vllm_by_its_own_budget(pytester):
+    """vLLM 0.33.0 runs the drafter's decode loop as one graph: 3 launches instead of 4."""
+    newer = MTP3.with_name("vllm0330_h200_mtp3_full_graph.json.gz")
+    result = pytester.runpytest_subprocess(
+        *SUITES,
+        f"--decodeperf-trace={newer}",
+        f"--decodeperf-profile={PROFILE}",
+        "--decodeperf-trace-vllm=0.33.0",
+    )
+    result.stdout.fnmatch_lines(
+        [
+            f"{newer.name} * graph_launches_per_step * 3 x8 * 3 * OK",
+            f"{newer.name} * kernel_launches * 31..32, median 31 * <= 32 * OK",
+            f"{newer.name} * copies * 10..11, median 10 * <= 11 * OK",
+        ]
+    )
+    assert result.ret == pytest.ExitCode.OK
+
+
 def test_budgets_of_another_vllm_fail_and_name_the_steps(pytester):
     result = pytester.runpytest_subprocess(
         *SUITES,
