@@ -100,6 +100,54 @@ def test_a_change_is_found_with_its_reason(resolver, name):
     assert why in change.why
 
 
+WHISPER = {
+    "architectures": ["WhisperForConditionalGeneration"],
+    "model_type": "whisper",
+    "d_model": 128,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 256,
+    "decoder_ffn_dim": 256,
+    "vocab_size": 4096,
+    "max_target_positions": 448,
+    "is_encoder_decoder": True,
+}
+WHISPER_FEATURES = {
+    "feature_extractor_type": "WhisperFeatureExtractor",
+    "feature_size": 80,
+    "sampling_rate": 16000,
+    "n_fft": 400,
+}
+
+
+def test_an_encoder_decoder_model_decodes_with_full_graphs_only(resolver, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(WHISPER), encoding="utf-8")
+    (tmp_path / "preprocessor_config.json").write_text(
+        json.dumps(WHISPER_FEATURES), encoding="utf-8"
+    )
+    reply = resolver.ask(
+        ResolveRequest(
+            model=str(tmp_path),
+            flags=(
+                "--max-num-seqs",
+                "8",
+                "--max-model-len",
+                "448",
+                "--skip-tokenizer-init",
+                *compilation(cudagraph_mode=BOTH),
+            ),
+            environment={},
+            compute_capability=(12, 0),
+        )
+    )
+    assert isinstance(reply, Resolution), reply
+    change = next(each for each in changes(reply) if each.property == "cudagraph_mode")
+    assert (change.asked, change.resolved) == (BOTH, "FULL_DECODE_ONLY")
+    assert "Encoder-decoder models do not support" in change.why
+
+
 def test_a_connector_without_layer_hooks_changes_nothing(resolver):
     config = {"kv_connector": "ExampleConnector", "kv_role": "kv_both"}
     reply = ask(resolver, ("--kv-transfer-config", json.dumps(config)), {})
