@@ -155,6 +155,7 @@ def test_nothing_is_stored_without_being_asked(pytester, suite):
 
 def test_uncommitted_changes_are_refused_unless_forced(pytester, suite):
     suite(FORTY)
+    (pytester.path / ".gitignore").write_text("__pycache__/\n", encoding="utf-8")
     for command in ("init -q", "add .", "-c user.name=x -c user.email=x@x commit -qm x"):
         subprocess.run(["git", *command.split()], cwd=pytester.path, check=True)
     arguments = ("-m", "cpu", "--update-baselines")
