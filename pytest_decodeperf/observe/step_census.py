@@ -96,6 +96,7 @@ class _StepCounter:
     bounds: StepBounds
     families: FamilyTable
     kernels_of_call: IntColumn
+    call_starts_ns: IntColumn  # contiguous, to be searched once a step
     call_rows: list[IntColumn]
     activity_rows: list[IntColumn]
     operator_rows: list[IntColumn] | None
@@ -122,6 +123,7 @@ class _StepCounter:
             bounds=bounds,
             families=families,
             kernels_of_call=kernels_per_call(trace, launches),
+            call_starts_ns=np.ascontiguousarray(trace.calls["start_ns"]),
             call_rows=_rows_by_step(step_of_call, num_steps),
             activity_rows=_rows_by_step(step_of_activity, num_steps),
             operator_rows=operator_rows,
@@ -177,12 +179,12 @@ class _StepCounter:
         return timeline.period(work=work, graphs=graphs, next_period_ns=starts[0].start_ns)
 
     def _calls_of_next_step(self, index: int) -> IntColumn:
-        calls, bounds = self.trace.calls, self.bounds
+        bounds = self.bounds
         low, high = np.searchsorted(
-            calls["start_ns"], [bounds.end_ns[index], bounds.next_end_ns[index]]
+            self.call_starts_ns, [bounds.end_ns[index], bounds.next_end_ns[index]]
         )
         rows = np.arange(low, high)
-        of_process: IntColumn = rows[calls["process"][rows] == bounds.process]
+        of_process: IntColumn = rows[self.trace.calls["process"][rows] == bounds.process]
         return of_process
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from pytest_decodeperf.census.gpu_time import GpuGap, Phase, StepTimeline
-from pytest_decodeperf.observe.activity import IntColumn, Mask, Table, Trace
+from pytest_decodeperf.observe.activity import IntColumn, Mask, Trace
 from pytest_decodeperf.observe.intervals import BusyTime
 from pytest_decodeperf.observe.launches import Launches
 from pytest_decodeperf.observe.step_rules import StepBounds
@@ -34,7 +34,9 @@ class DeviceTimeline:
     Attributes:
         trace: The recorded window.
         device: Device that did most of the process's work.
-        records: The device's GPU records, by start; records of other processes too.
+        record_starts_ns: Starts of the device's GPU records, ascending, other processes' too;
+            contiguous, since a search in a column of a table copies the column.
+        record_names: Their name numbers.
         busy: Union of their intervals.
         first_start_ns: For each call, the first start of what it launched.
         last_end_ns: For each call, the last end of what it launched; -1 for nothing.
@@ -42,7 +44,8 @@ class DeviceTimeline:
 
     trace: Trace
     device: int
-    records: Table
+    record_starts_ns: IntColumn
+    record_names: IntColumn
     busy: BusyTime
     first_start_ns: IntColumn
     last_end_ns: IntColumn
@@ -61,7 +64,8 @@ class DeviceTimeline:
         return cls(
             trace=trace,
             device=device,
-            records=records,
+            record_starts_ns=np.ascontiguousarray(records["start_ns"]),
+            record_names=np.ascontiguousarray(records["name"]),
             busy=BusyTime.of(records),
             first_start_ns=first,
             last_end_ns=last,
@@ -122,8 +126,8 @@ class DeviceTimeline:
         )
 
     def _name_at(self, start_ns: int) -> str:
-        row = np.searchsorted(self.records["start_ns"], start_ns)
-        return self.trace.names[int(self.records["name"][row])]
+        row = np.searchsorted(self.record_starts_ns, start_ns)
+        return self.trace.names[int(self.record_names[row])]
 
 
 def _named(
