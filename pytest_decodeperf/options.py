@@ -151,13 +151,20 @@ def read_options(config: pytest.Config) -> Options:
             f"{_BARE_UPDATE}={update}: expected one of {', '.join(UPDATE_MODES)}"
         )
     artifacts = config.getoption("decodeperf_artifacts")
+    baselines = _baselines(config)
+    for option, folder in (
+        ("--decodeperf-baselines", baselines),
+        ("--decodeperf-artifacts", artifacts and _from_invocation(config, artifacts)),
+    ):
+        if folder and folder.exists() and not folder.is_dir():
+            raise pytest.UsageError(f"{option}={folder}: expected a folder, found a file")
     return Options(
         profiles=_profiles(config),
         traces=_existing_traces(config),
         step_range=config.getoption("decodeperf_step_range"),
         trace_vllm=config.getoption("decodeperf_trace_vllm"),
         rootpath=config.rootpath,
-        baselines=_baselines(config),
+        baselines=baselines,
         update=update,
         reason=config.getoption("decodeperf_reason"),
         commit=config.getoption("decodeperf_commit"),

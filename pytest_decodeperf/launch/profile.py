@@ -142,6 +142,14 @@ def _identity_faults(table: ProfileTable) -> Iterator[tuple[str, str, str]]:
         yield "letters, digits, dots, dashes and underscores", repr(table.name), "key name"
     if not table.hardware.marks:
         yield f"at least one of {', '.join(HARDWARE_MARKS)}", "no mark", "key hardware.marks"
+    machines = [mark for mark in table.hardware.marks if mark != "wsl2"]
+    if table.hardware.marks and len(machines) != 1:
+        seen = ", ".join(table.hardware.marks)
+        yield (
+            "one architecture or cpu, and wsl2 beside it where it holds",
+            seen,
+            ("key hardware.marks"),
+        )
     for mark in table.hardware.marks:
         if mark not in HARDWARE_MARKS:
             seen = f"{mark!r}{nearest(mark, HARDWARE_MARKS)}"
@@ -200,6 +208,8 @@ def _plan_faults(plan: PlanTable) -> Iterator[tuple[str, str, str]]:
         numbers = value if isinstance(value, tuple) else (value,)
         if not numbers or min(numbers) < 1:
             yield "whole numbers of at least 1", repr(value), f"key plan.{key}"
+        elif len(set(numbers)) != len(numbers):
+            yield "each number once", repr(value), f"key plan.{key}"
 
 
 def _model(path: Path, model: str) -> str:

@@ -89,3 +89,11 @@ def test_two_launches_of_one_name(pytester, profiles):
         pytester, "--decodeperf-profile", "here.cpu.toml", "--decodeperf-profile", "copy.toml"
     )
     assert "two launches are named here.cpu" in text
+
+
+@pytest.mark.parametrize("option", ["--decodeperf-baselines", "--decodeperf-artifacts"])
+def test_a_file_where_a_folder_belongs_is_a_usage_error(pytester, option):
+    (pytester.path / "taken").write_text("x", encoding="utf-8")
+    result = pytester.runpytest(f"{option}=taken")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{option}=*taken: expected a folder, found a file"])

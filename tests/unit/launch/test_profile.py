@@ -168,6 +168,19 @@ def test_unknown_key_in_hardware(tmp_path: Path) -> None:
     assert "'gpu' (nearest: gpu_name)" in message
 
 
+@pytest.mark.parametrize("marks", ['"sm120", "cpu"', '"sm120", "sm90"', '"wsl2"'])
+def test_a_launch_is_for_one_architecture(tmp_path: Path, marks: str) -> None:
+    message = refusal(tmp_path, HEAD + f'model = "o/m"\n[hardware]\nmarks = [{marks}]\n')
+    assert "key hardware.marks" in message
+    assert "one architecture or cpu" in message
+
+
+def test_a_concurrency_is_named_once(tmp_path: Path) -> None:
+    message = refusal(tmp_path, HEAD + BODY + "[plan]\nconcurrencies = [1, 4, 1]\n")
+    assert "key plan.concurrencies" in message
+    assert "each number once" in message
+
+
 def test_unknown_mark(tmp_path: Path) -> None:
     message = refusal(tmp_path, HEAD + 'model = "o/m"\n[hardware]\nmarks = ["sm12"]\n')
     assert "key hardware.marks" in message
