@@ -8,18 +8,24 @@ from pathlib import Path
 
 import msgspec
 
-from pytest_decodeperf.baseline.document import BaselineError
+from pytest_decodeperf.baseline.document import BaselineError, concurrency_key
 from pytest_decodeperf.baseline.key import BaselineKey
 from pytest_decodeperf.baseline.sample import Provenance, Sample
 from pytest_decodeperf.baseline.store import UpdateMode, update
 
 
 class BootSample(msgspec.Struct, frozen=True, kw_only=True):
-    """What travels with a test's report: a sample, its key and its provenance."""
+    """What travels with a test's report: a sample, its key and its provenance.
+
+    Attributes:
+        counts: Median counts of the boot's steps at the sample's concurrency; empty when they
+            were not taken.
+    """
 
     key: BaselineKey
     sample: Sample
     provenance: Provenance
+    counts: dict[str, float] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +75,11 @@ def store_samples(
                 mode=mode,
                 provenance=boots[0].provenance,
                 reason=reason,
+                counts={
+                    concurrency_key(boot.sample.concurrency): boot.counts
+                    for boot in boots
+                    if boot.counts
+                },
             )
         except (BaselineError, ValueError) as error:
             failed = True

@@ -68,12 +68,26 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One file: all entries of one key."""
+    """One file: all entries of one key.
+
+    Attributes:
+        schema: Name and version of this layout.
+        key: What must be equal for a boot to be compared.
+        boots: Provenance of the boots that entries name.
+        entries: By metric and concurrency.
+        counts: Median counts of a step of the newest stored boot, by concurrency (``c=1``).
+    """
 
     schema: str
     key: BaselineKey
     boots: Mapping[str, Provenance]
     entries: Mapping[str, Entry]
+    counts: Mapping[str, Mapping[str, float]] = {}
+
+
+def concurrency_key(concurrency: int) -> str:
+    """Name a concurrency in ``Document.counts``."""
+    return f"c={concurrency}"
 
 
 def read_document(path: Path) -> Document:

@@ -135,8 +135,18 @@ def update(
     mode: UpdateMode,
     provenance: Provenance,
     reason: str = "",
+    counts: Mapping[str, Mapping[str, float]] | None = None,
 ) -> UpdateReport:
     """Store one boot's samples; entries that this boot did not measure stay as they are.
+
+    Args:
+        folder: Where baselines lie.
+        key: The boot's key.
+        samples: The boot's values.
+        mode: What may be changed.
+        provenance: The boot's.
+        reason: Why values are replaced.
+        counts: Median counts of the boot's steps by concurrency, kept beside what is stored.
 
     Raises:
         BaselineError: The file can't be read or written; it is unchanged then.
@@ -162,7 +172,16 @@ def update(
             boots = {**document.boots, boot: provenance}
             used = {name for entry in entries.values() for name in entry.values}
             kept = {name: value for name, value in boots.items() if name in used}
-            write_document(path, Document(schema=SCHEMA, key=key, boots=kept, entries=entries))
+            write_document(
+                path,
+                Document(
+                    schema=SCHEMA,
+                    key=key,
+                    boots=kept,
+                    entries=entries,
+                    counts={**document.counts, **(counts or {})},
+                ),
+            )
     return UpdateReport(path=path, lines=tuple(lines))
 
 

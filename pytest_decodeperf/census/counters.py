@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Final
 
 from pytest_decodeperf.census import api_names
-from pytest_decodeperf.census.step import StepActivity
+from pytest_decodeperf.census.step import StepActivity, StepCensus
 
 _BY_API: Final = {
     "graph_launches": api_names.GRAPH_LAUNCHES,
@@ -43,6 +44,25 @@ def count(step: StepActivity, counter: str) -> int | None:
     if counter == "pageable_copies":
         return step.num_pageable_copies
     return step.count_calls(_BY_API[counter])
+
+
+def typical(census: StepCensus) -> dict[str, float]:
+    """The median of each count over a window's steps, by name; only what its source can see."""
+    names = [*CUDA_COUNTERS, *sorted({each for step in census.steps for each in _operators(step)})]
+    medians = {}
+    for name in names:
+        counts = [count(step, name) for step in census.steps]
+        observed = [number for number in counts if number is not None]
+        if observed and len(observed) == len(counts):
+            medians[name] = float(statistics.median(observed))
+    return medians
+
+
+def _operators(step: StepActivity) -> tuple[str, ...]:
+    """ATen operators of a step without GPU records: on a GPU the CUDA calls tell the same."""
+    if step.operators is None or step.num_kernels:
+        return ()
+    return tuple(each.name for each in step.operators)
 
 
 def describe(step: StepActivity, counter: str) -> str:

@@ -20,8 +20,8 @@ _OUTCOMES: Final = {
     Word.INVALID: Outcome.INVALID,
 }
 _ADVICE: Final = {
-    Outcome.REGRESSED: "look at graph mode and host counts of this launch first: they say why; "
-    "a loss that is meant is stored with --update-baselines and a reason",
+    Outcome.REGRESSED: "look at what moved and at this launch's graph mode first: they say why; a "
+    "loss that is meant is stored with --update-baselines and a --decodeperf-reason",
     Outcome.NO_DECISION: "store more boots: run again with --update-baselines=missing",
     Outcome.INVALID: "measure again; see the reason above",
 }

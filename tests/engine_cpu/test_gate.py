@@ -18,6 +18,20 @@ def stored(tmp_path):
     return path, json.loads(path.read_text(encoding="utf-8"))
 
 
+def faster(document):
+    """The same baseline, as if five boots had been three times as fast with half the reads."""
+    (boot,) = document["boots"]
+    names = [boot, *(f"{boot}.{number}" for number in range(2, 6))]
+    document["boots"] = dict.fromkeys(names, document["boots"][boot])
+    entry = document["entries"]["time_per_step c=1"]
+    third = entry["values"][boot] / 3
+    entry["values"] = {name: third * (1 + 0.01 * index) for index, name in enumerate(names)}
+    entry["anchor"], entry["anchor_boots"] = third, 5
+    assert document["counts"]["c=1"]["aten::item"] == 26
+    document["counts"]["c=1"]["aten::item"] = 13
+    return document
+
+
 def test_first_run_stores_and_the_next_compares(gate, profile, tmp_path, pytester):
     name = profile("tiny-mtp.cpu")
     first = gate(name, *LIVE, *UPDATE, "--junitxml=junit.xml")
@@ -59,6 +73,18 @@ def test_first_run_stores_and_the_next_compares(gate, profile, tmp_path, pyteste
     )
     assert other.ret == NO_DECISION
     other.stdout.fnmatch_lines(["*the closest baseline differs in launch_digest: stored *, here *"])
+
+    path.write_text(json.dumps(faster(document)), encoding="utf-8")
+    slower = gate(name, THROUGHPUT, "-k", "time_per_step and c1")
+    assert slower.ret == pytest.ExitCode.TESTS_FAILED
+    slower.stdout.fnmatch_lines(
+        [
+            "time_per_step: REGRESSED",
+            "  seen:     * ms: -*%*; a loss beyond the tolerance",
+            "  at:       aten::item 13 -> 26 a step",
+            "  do:       look at what moved *",
+        ]
+    )
 
     path.write_bytes(before[:200])
     damaged = gate(name, THROUGHPUT, "-k", "time_per_step and c1", *UPDATE)

@@ -127,21 +127,32 @@ def test_a_crashed_worker_stores_nothing(pytester, suite):
     result.assert_outcomes(passed=40, failed=1)
 
 
+#: A job in the background inherits an ignored SIGINT, which Python then leaves ignored.
+INTERRUPTIBLE = """
+import signal, sys, pytest
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+
+
 def test_ctrl_c_stores_nothing(pytester, suite):
     suite(FORTY + "\n    def test_last(launch):\n        open('up', 'w').close(); time.sleep(60)\n")
     arguments = ["-m", "cpu", "--update-baselines", "--decodeperf-commit=c0ffee"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", *arguments],
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTIBLE, *arguments],
         cwd=pytester.path,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    for _ in range(300):
-        if (pytester.path / "up").exists():
-            break
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    ) as process:
+        try:
+            for _ in range(600):
+                if (pytester.path / "up").exists():
+                    break
+                time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            output, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == pytest.ExitCode.INTERRUPTED
     assert "not stored: the session was interrupted" in output
     assert not list((pytester.path / "baselines").glob("*.json"))

@@ -96,8 +96,8 @@ def test_a_regression_says_how_much_and_how_sure():
         "time_per_step: REGRESSED\n"
         "  expected: no loss beyond the tolerance against 5 stored boots\n"
         "  seen:     3.1 ms: -11.0% [-11.9, -10.1] (n = 5, 1); a loss beyond the tolerance\n"
-        "  do:       look at graph mode and host counts of this launch first: they say why; a "
-        "loss that is meant is stored with --update-baselines and a reason"
+        "  do:       look at what moved and at this launch's graph mode first: they say why; a "
+        "loss that is meant is stored with --update-baselines and a --decodeperf-reason"
     )
     assert (finding.value, finding.baseline) == ("3.1 ms", "2.792 ms (5 boots)")
 
