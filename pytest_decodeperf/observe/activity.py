@@ -53,7 +53,7 @@ ACTIVITY: Final = np.dtype(
         ("device", np.int32),
         ("stream", np.int64),
         ("correlation", np.int64),
-        ("in_graph_node", np.bool_),
+        ("graph_node", np.int64),  # 0: not in a graph, or a recorder that does not say
         ("num_bytes", np.int64),
         ("num_copies", np.int32),
         ("direction", np.uint8),

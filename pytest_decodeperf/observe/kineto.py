@@ -224,7 +224,7 @@ class _KinetoReader:
             _number(event.args.stream if event.args.stream != -1 else event.tid) for event in events
         ]
         rows["correlation"] = [event.args.correlation for event in events]
-        rows["in_graph_node"] = [event.args.graph_node not in (0, "0") for event in events]
+        rows["graph_node"] = [_number(event.args.graph_node) for event in events]
         rows["num_bytes"] = [_number(event.args.bytes) for event in events]
         if kind is ActivityKind.COPY:
             rows["num_copies"] = 1

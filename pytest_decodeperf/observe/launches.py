@@ -53,7 +53,7 @@ def join_launches(trace: Trace) -> Launches:
         call_of_activity=call_of_activity,
         is_graph_launch=is_graph_launch,
         is_kernel_launch=is_kernel_launch,
-        in_graph=launched_by_graph | activities["in_graph_node"] | whole_replays,
+        in_graph=launched_by_graph | (activities["graph_node"] != 0) | whole_replays,
     )
 
 
@@ -73,6 +73,27 @@ def _join(calls: Table, activities: Table) -> IntColumn:
         found = (keys[at] == wanted) & (wanted != 0)
         rows[mine[found]] = order[at[found]]
     return rows
+
+
+def nodes_per_replay(trace: Trace, launches: Launches) -> tuple[IntColumn, IntColumn]:
+    """Graph nodes that each call replayed: those in the file, and those of its graph.
+
+    A graph's nodes are as many as its fullest replay shows; two replays are of one graph when
+    they share a node, whose id no other graph has. 0 where the recorder gives no node ids.
+    """
+    activities = trace.activities
+    known = (activities["graph_node"] != 0) & ~launches.is_orphan
+    calls = launches.call_of_activity[known]
+    seen = np.bincount(calls, minlength=len(trace.calls))
+    # node ids are a process' own
+    processes, process = np.unique(activities["process"][known], return_inverse=True)
+    ids, node = np.unique(activities["graph_node"][known], return_inverse=True)
+    nodes = node * len(processes) + process
+    fullest = np.zeros(len(ids) * len(processes), dtype=np.int64)
+    np.maximum.at(fullest, nodes, seen[calls])
+    whole = np.zeros(len(trace.calls), dtype=np.int64)
+    np.maximum.at(whole, calls, fullest[nodes])
+    return seen, whole
 
 
 def kernels_per_call(trace: Trace, launches: Launches) -> IntColumn:

@@ -175,7 +175,7 @@ class _NsysReader:
                 rows[column] = piece[column]
             # an arithmetic shift keeps -1, the unknown process, as it is
             rows["process"] = piece["global_process"] >> PROCESS_SHIFT
-            rows["in_graph_node"] = piece["graph_node"] != 0
+            rows["graph_node"] = piece["graph_node"]
             self._fill_details(rows, piece, kind)
 
     def _details(self, table: str, kind: ActivityKind) -> dict[str, str | int]:

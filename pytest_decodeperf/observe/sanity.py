@@ -12,7 +12,7 @@ import numpy as np
 
 from pytest_decodeperf.census import api_names
 from pytest_decodeperf.observe.activity import ActivityKind, IntColumn, Mask, Table, Trace
-from pytest_decodeperf.observe.launches import Launches
+from pytest_decodeperf.observe.launches import Launches, nodes_per_replay
 from pytest_decodeperf.observe.step_rules import has_own_range
 from pytest_decodeperf.observe.trace_error import TraceError
 
@@ -155,6 +155,34 @@ def refuse_dropped_records(trace: Trace, launches: Launches, calls: IntColumn) -
             expected="a GPU record for each launch of the counted steps",
             seen=f"{num_missing:,} of {len(num_records):,} launches without one: the recorder "
             "dropped them",
+            where=trace.path,
+            do="record again, the GPU busy before the window starts and the window shorter: "
+            f"{_command(trace)}",
+        )
+
+
+def refuse_partial_replays(trace: Trace, launches: Launches, calls: IntColumn) -> None:
+    """Refuse steps with a replay of which the file holds a part.
+
+    Such a replay looks like one more, smaller graph: a step would seem to launch two. Known by
+    node ids alone, for the graph of another batch size may hold some of the same kernels.
+
+    Args:
+        trace: The recorded window.
+        launches: Its GPU records joined to their calls.
+        calls: Rows of the calls of the counted steps.
+
+    Raises:
+        TraceError: A replay lacks nodes that another replay of its graph has.
+    """
+    seen, whole = (each[calls] for each in nodes_per_replay(trace, launches))
+    num_partial = int((seen < whole).sum())
+    if num_partial:
+        first = int(np.argmax(seen < whole))
+        raise TraceError(
+            expected="every node of a graph in each of its replays",
+            seen=f"{num_partial:,} of {int((whole > 0).sum()):,} replays in part, the first with "
+            f"{seen[first]:,} of {whole[first]:,} nodes: the recorder dropped the rest",
             where=trace.path,
             do="record again, the GPU busy before the window starts and the window shorter: "
             f"{_command(trace)}",

@@ -19,7 +19,12 @@ from pytest_decodeperf.observe.counting import (
 from pytest_decodeperf.observe.intervals import busy_ns
 from pytest_decodeperf.observe.kernel_uses import FamilyTable, count_kernels
 from pytest_decodeperf.observe.launches import Launches, join_launches, kernels_per_call
-from pytest_decodeperf.observe.sanity import SoundTrace, checked, refuse_dropped_records
+from pytest_decodeperf.observe.sanity import (
+    SoundTrace,
+    checked,
+    refuse_dropped_records,
+    refuse_partial_replays,
+)
 from pytest_decodeperf.observe.step_rules import StepBounds, find_steps
 from pytest_decodeperf.observe.timeline import DeviceTimeline
 from pytest_decodeperf.observe.trace_error import NoStepsError
@@ -46,7 +51,9 @@ def window_of(trace: Trace, *, step_range: str | None = None) -> WindowCensus:
         return WindowCensus(source=source, totals=totals, steps=None, why_no_steps=error)
     source = replace(source, step_rule=bounds.rule)
     counter = _StepCounter.of(sound.trace, launches, bounds, families)
-    refuse_dropped_records(sound.trace, launches, np.concatenate(counter.call_rows))
+    counted_calls = np.concatenate(counter.call_rows)
+    refuse_dropped_records(sound.trace, launches, counted_calls)
+    refuse_partial_replays(sound.trace, launches, counted_calls)
     census = StepCensus(
         source=source,
         steps=tuple(counter.step(index) for index in range(len(bounds.start_ns))),

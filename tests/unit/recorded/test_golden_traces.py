@@ -325,7 +325,7 @@ KINETO: dict[str, Check] = {
     ),
     "kernels_with_nonzero_graph_node_id": (
         identity,
-        lambda reading: int(reading.trace.activities["in_graph_node"].sum()),
+        lambda reading: int((reading.trace.activities["graph_node"] != 0).sum()),
     ),
     "kernels_with_graph_node_id_field": (
         identity,

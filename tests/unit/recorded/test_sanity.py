@@ -26,7 +26,12 @@ def refused(path: Path) -> TraceError:
 
 
 def replays(
-    path: Path, *, num_launches: int = 40, kernels_each: int = 25, num_before: int = 0
+    path: Path,
+    *,
+    num_launches: int = 40,
+    kernels_each: int = 25,
+    num_before: int = 0,
+    nodes: bool = True,
 ) -> NsysExport:
     """Graph launches 1 ms apart, each carrying kernels of its own correlation."""
     export = NsysExport(path)
@@ -35,7 +40,10 @@ def replays(
         export.call("cudaGraphLaunch_v10000", start, start + 5_000, correlation=100 + step)
         for kernel in range(kernels_each):
             begin = start + 10_000 + 20_000 * kernel
-            export.kernel(f"k{kernel}", begin, begin + 15_000, correlation=100 + step)
+            node = 900 + kernel if nodes else None
+            export.kernel(
+                f"k{kernel}", begin, begin + 15_000, correlation=100 + step, graph_node=node
+            )
     for kernel in range(num_before):
         export.kernel("early", kernel, kernel + 1, correlation=7 + kernel)
     return export
@@ -163,6 +171,46 @@ def test_launches_without_their_records(tmp_path):
     error = refused(export.saved())
     assert error.expected == "a GPU record for each launch of the counted steps"
     assert error.seen == "9 of 874 launches without one: the recorder dropped them"
+
+
+def drop_half_of_a_replay(export: NsysExport, *, correlation: int) -> Path:
+    export.connection.execute(
+        f"DELETE FROM {KERNEL} WHERE correlationId = {correlation} AND rowid % 2 = 0"  # noqa: S608
+    )
+    return export.saved()
+
+
+def test_a_replay_recorded_in_part_is_no_graph_of_its_own(tmp_path):
+    error = refused(drop_half_of_a_replay(replays(tmp_path / "part.sqlite"), correlation=105))
+    assert error.expected == "every node of a graph in each of its replays"
+    assert error.seen == (
+        "1 of 38 replays in part, the first with 12 of 25 nodes: the recorder dropped the rest"
+    )
+    assert error.do.startswith("record again, the GPU busy before the window starts")
+
+
+def test_the_last_replay_may_be_cut_by_the_window(tmp_path):
+    census = read_census(drop_half_of_a_replay(replays(tmp_path / "last.sqlite"), correlation=139))
+    assert {step.kernels_per_graph_launch for step in census.steps} == {(25,)}
+
+
+def test_a_smaller_graph_with_nodes_of_its_own_is_whole(tmp_path):
+    export = replays(tmp_path / "sizes.sqlite")
+    for kernel in range(22):
+        begin = 40_010_000 + 20_000 * kernel
+        export.kernel(
+            f"k{kernel}", begin, begin + 15_000, correlation=140, graph_node=2_000 + kernel
+        )
+    export.call("cudaGraphLaunch_v10000", 40_000_000, 40_005_000, correlation=140)
+    export.call("cudaGraphLaunch_v10000", 41_000_000, 41_005_000, correlation=141)
+    export.kernel("k0", 41_010_000, 41_020_000, correlation=141, graph_node=3_000)
+    assert read_census(export.saved()).steps
+
+
+def test_without_node_ids_a_part_cannot_be_told_from_another_graph(tmp_path):
+    export = replays(tmp_path / "unnamed.sqlite", nodes=False)
+    census = read_census(drop_half_of_a_replay(export, correlation=105))
+    assert census.steps[3].kernels_per_graph_launch == (25, 12)
 
 
 # --- files that are no trace ---
