@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
-from pytest_decodeperf.baseline_driver import BaselineDriver
-from pytest_decodeperf.census.step import StepCensus
-from pytest_decodeperf.drivers import CensusDriver, DecodeDriver, Judge, TraceCensus
-from pytest_decodeperf.engine.engine import Engine
-from pytest_decodeperf.engine_access import measurements_of
-from pytest_decodeperf.invariants.finding import Finding
-from pytest_decodeperf.launch.budget import budget_for
-from pytest_decodeperf.launch.expectation import StepBudget
 from pytest_decodeperf.launch.record import Launch
 from pytest_decodeperf.report.results import FINDING, Row
 from pytest_decodeperf.session import STATE
-from pytest_decodeperf.vllm_compat.version import installed_version
+
+# Imported where they are used: a session that only collects does not wait for them.
+if TYPE_CHECKING:
+    from pytest_decodeperf.baseline_driver import BaselineDriver
+    from pytest_decodeperf.census.step import StepCensus
+    from pytest_decodeperf.drivers import DecodeDriver, Judge
+    from pytest_decodeperf.engine.engine import Engine
+    from pytest_decodeperf.invariants.finding import Finding
+    from pytest_decodeperf.launch.expectation import StepBudget
 
 
 @pytest.fixture
@@ -51,6 +52,9 @@ def counter(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def budget(request: pytest.FixtureRequest, launch: Launch) -> StepBudget:
     """What one decode step may do, for the vLLM that is installed or that recorded the trace."""
+    from pytest_decodeperf.launch.budget import budget_for
+    from pytest_decodeperf.vllm_compat.version import installed_version
+
     options = request.config.stash[STATE].options
     recorded = launch.origin in options.traces
     return budget_for(launch.expectation, options.trace_vllm if recorded else installed_version())
@@ -76,12 +80,17 @@ def judge(request: pytest.FixtureRequest, launch: Launch) -> Judge:
 @pytest.fixture
 def engine(request: pytest.FixtureRequest, launch: Launch) -> Engine:
     """The launch's engine, booted once for all its tests."""
+    from pytest_decodeperf.engine_access import measurements_of
+
     return measurements_of(request, launch).engine
 
 
 @pytest.fixture
 def decode(engine: Engine, request: pytest.FixtureRequest, judge: Judge) -> DecodeDriver:
     """Drives decode steps and returns unprofiled windows."""
+    from pytest_decodeperf.drivers import DecodeDriver
+    from pytest_decodeperf.engine_access import measurements_of
+
     return DecodeDriver(measurements_of(request, engine.launch), judge)
 
 
@@ -93,6 +102,9 @@ def census(
 
     With ``--decodeperf-trace`` the census of that trace is returned instead.
     """
+    from pytest_decodeperf.drivers import CensusDriver, TraceCensus
+    from pytest_decodeperf.engine_access import measurements_of
+
     state = request.config.stash[STATE]
     if launch.origin in state.options.traces:
         return TraceCensus(request, launch, judge)
@@ -102,4 +114,6 @@ def census(
 @pytest.fixture
 def baseline(request: pytest.FixtureRequest, launch: Launch) -> BaselineDriver:
     """Compare a boot's value with the stored ones, or store it where that was asked for."""
+    from pytest_decodeperf.baseline_driver import BaselineDriver
+
     return BaselineDriver(request, launch)

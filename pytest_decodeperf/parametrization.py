@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_decodeperf.census.counters import CUDA_COUNTERS
+from pytest_decodeperf.launch.budget import COUNTERS
 from pytest_decodeperf.launch.expectation import StepBudget
 from pytest_decodeperf.launch.record import Launch
 from pytest_decodeperf.session import SessionState
@@ -115,6 +115,6 @@ def _value_sets(
 def _counters(launch: Launch) -> tuple[str, ...]:
     """What is counted: the CUDA runtime's calls on a GPU, the budgeted operators on the CPU."""
     if "cpu" not in launch.hardware.marks:
-        return tuple(name for name in CUDA_COUNTERS if name != "graph_launches")
+        return tuple(name for name in COUNTERS if name != "graph_launches")
     budgets = launch.expectation.budgets or (StepBudget(),)
     return tuple(sorted({name for budget in budgets for name in budget.operators}))

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from pytest_decodeperf import exit_status, fixtures, marks
-from pytest_decodeperf.baseline.key import hardware_text
 from pytest_decodeperf.options import add_options, read_options, separate_update_mode
 from pytest_decodeperf.parametrization import group_by_launch, parametrize, without_empty
 from pytest_decodeperf.report import summary
@@ -61,6 +60,8 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     state = config.stash[STATE]
     if not state.launches or state.options.traces or config.option.collectonly:
         return []
+    from pytest_decodeperf.baseline.key import hardware_text
+
     return [summary.header_line(state.launches, state.facts, hardware_text(state.facts))]
 
 
@@ -92,7 +93,7 @@ def pytest_report_teststatus(
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Take the engine down, store what was asked for, and refuse to be green by silence."""
     state = session.config.stash[STATE]
-    state.slot.shutdown()
+    state.shut_engine_down()
     if hasattr(session.config, "workerinput"):
         return  # a worker's results travel with its reports; only the controller writes
     interrupted = exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)

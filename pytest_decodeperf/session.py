@@ -7,22 +7,25 @@ import functools
 import platform
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_decodeperf.baseline.sample import Provenance
-from pytest_decodeperf.baseline.store import UpdateMode
-from pytest_decodeperf.baseline_update import store_samples
-from pytest_decodeperf.census.step import StepCensus
-from pytest_decodeperf.checkout import Checkout, read_checkout
-from pytest_decodeperf.engine.engine import Engine
-from pytest_decodeperf.engine_slot import EngineSlot
-from pytest_decodeperf.host.facts import HostFacts
 from pytest_decodeperf.launch.record import Launch, LaunchError
 from pytest_decodeperf.launch_id import launch_in
 from pytest_decodeperf.options import Options
 from pytest_decodeperf.progress import Progress
 from pytest_decodeperf.report.results import Results
+
+# Imported where they are used: a session that only collects does not wait for them.
+if TYPE_CHECKING:
+    from pytest_decodeperf.baseline.sample import Provenance
+    from pytest_decodeperf.baseline.store import UpdateMode
+    from pytest_decodeperf.census.step import StepCensus
+    from pytest_decodeperf.checkout import Checkout
+    from pytest_decodeperf.engine.engine import Engine
+    from pytest_decodeperf.engine_slot import EngineSlot
+    from pytest_decodeperf.host.facts import HostFacts
 
 
 class SessionState:
@@ -32,7 +35,6 @@ class SessionState:
         options: What the user asked for.
         launches: Launches to test, in order.
         results: What the tests found.
-        slot: The engine that is up, if one is.
         update_lines: What was stored, old and new, for the summary.
         artifacts: Where traces are kept; None until the first boot without an option.
         progress: Where boots are announced.
@@ -45,7 +47,6 @@ class SessionState:
         self.options = options
         self.launches = launches
         self.results = Results()
-        self.slot = EngineSlot()
         self.artifacts = options.artifacts
         self.update_lines: list[str] = []
         self.progress = Progress()
@@ -56,8 +57,20 @@ class SessionState:
 
     def close(self) -> None:
         """Take the engine down and give descriptors back; harmless when done twice."""
-        self.slot.shutdown()
+        self.shut_engine_down()
         self.progress.close()
+
+    def shut_engine_down(self) -> None:
+        """Take the engine down; where none was ever asked for, do nothing."""
+        if "slot" in vars(self):
+            self.slot.shutdown()
+
+    @functools.cached_property
+    def slot(self) -> EngineSlot:
+        """The engine that is up, if one is."""
+        from pytest_decodeperf.engine_slot import EngineSlot
+
+        return EngineSlot()
 
     @functools.cached_property
     def facts(self) -> HostFacts:
@@ -69,6 +82,8 @@ class SessionState:
     @functools.cached_property
     def checkout(self) -> Checkout:
         """The checkout the tests run in."""
+        from pytest_decodeperf.checkout import Checkout, read_checkout
+
         if self.options.commit is not None:
             return Checkout(commit=self.options.commit)
         return read_checkout(self.options.rootpath, baselines=self.options.baselines)
@@ -88,12 +103,16 @@ class SessionState:
     @property
     def update_mode(self) -> UpdateMode | None:
         """What may be stored; None when nothing was asked for or it is refused."""
+        from pytest_decodeperf.baseline.store import UpdateMode
+
         if self.options.update is None or self.update_refusal:
             return None
         return UpdateMode(self.options.update)
 
     def provenance(self, engine: Engine, *, num_windows: int, num_steps: int) -> Provenance:
         """Describe an engine's boot; the same for all its samples."""
+        from pytest_decodeperf.baseline.sample import Provenance
+
         if engine.launch.name not in self._provenance:
             gpu = self.facts.gpu if engine.resolved.device_type == "cuda" else None
             now = datetime.datetime.now(datetime.UTC)
@@ -118,6 +137,8 @@ class SessionState:
         """Store what the tests measured, if it was asked for."""
         if self.options.update is None or not self.results.samples:
             return
+        from pytest_decodeperf.baseline_update import store_samples
+
         if interrupted:
             self.update_lines.append("not stored: the session was interrupted")
         elif self.update_mode is None:

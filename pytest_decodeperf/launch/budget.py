@@ -9,7 +9,8 @@ from packaging.version import InvalidVersion, Version
 
 from pytest_decodeperf.launch.expectation import Expectation, StepBudget
 
-_BY_COUNTER: Final = (
+#: Counts of the CUDA runtime that a budget has a field for; ``census.counters`` takes them.
+COUNTERS: Final = (
     "graph_launches",
     "kernel_launches",
     "copies",
@@ -40,7 +41,7 @@ def budget_for(expectation: Expectation, vllm_version: str | None) -> StepBudget
 
 def limit(budget: StepBudget, counter: str) -> int | None:
     """What this budget allows of one count; None when it does not say."""
-    if counter in _BY_COUNTER:
+    if counter in COUNTERS:
         value: int | None = getattr(budget, counter)
         return value
     return budget.operators.get(counter)

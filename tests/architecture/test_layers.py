@@ -103,3 +103,14 @@ def test_importing_the_plugin_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("room", ["engine", "observe", "verdict", "baseline", "preflight"])
+def test_importing_the_plugin_leaves_the_rooms_that_measure(room):
+    """A session that only collects does not wait for them."""
+    code = (
+        "import sys, pytest_decodeperf.plugin\n"
+        f"print([name for name in sys.modules if name.startswith('pytest_decodeperf.{room}')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
