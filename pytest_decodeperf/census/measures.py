@@ -69,6 +69,39 @@ def measures_of(census: StepCensus) -> tuple[Measure, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadCalls:
+    """Calls of one API by one host thread over the steps; a step without any counts 0."""
+
+    name: str
+    thread_id: int | None
+    count: Spread
+    time_ns: Spread
+
+
+def calls_by_thread(census: StepCensus) -> tuple[ThreadCalls, ...]:
+    """Summarise the API calls by name and thread, most frequent first.
+
+    Not among ``measures_of``: thread ids are another run's own, and compare with nothing.
+    """
+    steps = [
+        {(calls.name, calls.thread_id): calls for calls in step.api_calls or ()}
+        for step in census.steps
+    ]
+    found = []
+    for name, thread_id in dict.fromkeys(key for step in steps for key in step):
+        calls = [step.get((name, thread_id)) for step in steps]
+        found.append(
+            ThreadCalls(
+                name=name,
+                thread_id=thread_id,
+                count=Spread.of([each.count if each else 0 for each in calls]),
+                time_ns=Spread.of([each.time_ns if each else 0 for each in calls]),
+            )
+        )
+    return tuple(sorted(found, key=lambda each: -each.count.median))
+
+
 def _measure(name: str, values: Sequence[int]) -> Measure:
     return Measure(group=Group.STEP, name=name, spread=Spread.of(values))
 

@@ -20,6 +20,8 @@ __all__ = ["TraceError", "read_census", "read_trace", "read_window"]
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _SQLITE_MAGIC: Final = b"SQLite format 3\x00"
+# the string table that nsys export --type=json writes first, until 2025.6
+_NSYS_JSON: Final = b'{"data":['
 _NSYS_REPORT_SUFFIXES: Final = (".nsys-rep", ".qdrep")
 
 
@@ -102,6 +104,28 @@ def _refuse_report(path: Path) -> None:
 
 
 def _read_json(file: BinaryIO, magic: bytes, path: str) -> Trace:
+    begin = _uncompressed(file, magic).read(len(_SQLITE_MAGIC))
+    if begin == _SQLITE_MAGIC:
+        raise TraceError(
+            expected="an Nsight Systems sqlite as it was exported",
+            seen="a gzipped one, in which sqlite cannot search",
+            where=path,
+            do=f"gunzip --keep {path}, and name the unzipped file",
+        )
+    if begin.startswith(_NSYS_JSON):
+        raise TraceError(
+            expected="an Nsight Systems sqlite, or the JSON of torch.profiler",
+            seen="an export of Nsight Systems as JSON",
+            where=path,
+            do="export the report again: nsys export --type=sqlite REPORT.nsys-rep",
+        )
+    if not begin:
+        raise TraceError(
+            expected="an Nsight Systems sqlite or a torch-profiler JSON",
+            seen="a gzip of 0 bytes",
+            where=path,
+            do="record or copy the trace again",
+        )
     return read_kineto(lambda: _uncompressed(file, magic), path)
 
 

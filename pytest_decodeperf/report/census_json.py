@@ -10,7 +10,7 @@ import msgspec
 
 from pytest_decodeperf.census.gpu_time import KernelUse
 from pytest_decodeperf.census.lm_head import LmHead
-from pytest_decodeperf.census.measures import Group, measures_of
+from pytest_decodeperf.census.measures import Group, calls_by_thread, measures_of
 from pytest_decodeperf.census.spread import Spread
 from pytest_decodeperf.census.step import ApiCalls, Copies, KernelFamily, StepCensus
 from pytest_decodeperf.census.window import WindowCensus, WindowTotals
@@ -108,6 +108,15 @@ def _per_step(steps: StepCensus) -> dict[str, Any]:
     for measure in measures_of(steps):
         place = found if measure.group is Group.STEP else found.setdefault(measure.group, {})
         place[measure.name] = _spread(measure.spread)
+    found["api_calls_by_thread"] = [
+        {
+            "name": calls.name,
+            "thread": calls.thread_id,
+            "count": _spread(calls.count),
+            "time_ns": _spread(calls.time_ns),
+        }
+        for calls in calls_by_thread(steps)
+    ]
     found["longest_gaps"] = [
         [
             {"offset_ns": gap.offset_ns, "time_ns": gap.time_ns, "ended_by": gap.ended_by}

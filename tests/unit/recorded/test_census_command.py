@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_decodeperf.command import census
-from recorded.anatomy import write_steps
+from recorded.anatomy import PERIOD, write_steps
 from recorded.nsys_export import EPOCH_NS, PREFIX, NsysExport
 
 OWN = Path(__file__).parents[2] / "data" / "traces"
@@ -102,6 +102,24 @@ def test_json_of_our_own_recording(command):
     assert per_step["kernels_in_graph"]["1"] == {"min": 98, "median": 98, "max": 98}
     assert len(per_step["longest_gaps"]) == 38
     assert content["lm_head"]["rule"] == "longest matrix kernel"
+
+
+def test_json_has_the_calls_of_a_step_by_name_and_thread(command, tmp_path):
+    export = write_steps(tmp_path / "threads.sqlite")
+    for step in (1, 2, 3):  # not the fourth of the counted steps
+        start = step * PERIOD + 50_000
+        for at in range(step):
+            export.call("cudaEventQuery_v3020", start + at, start + at + 40, tid=77)
+    calls = command.json(export.saved())["per_step"]["api_calls_by_thread"]
+    assert calls[0]["name"] == "cudaLaunchKernel"
+    assert [each for each in calls if each["thread"] == 77] == [
+        {
+            "name": "cudaEventQuery",
+            "thread": 77,
+            "count": {"min": 0, "median": 1.5, "max": 3},
+            "time_ns": {"min": 0, "median": 60.0, "max": 120},
+        }
+    ]
 
 
 def test_json_without_steps_has_the_totals_and_the_reason(command, public_traces):

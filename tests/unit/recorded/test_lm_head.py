@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_decodeperf.census.lm_head import HeadRule, LmHead, find_lm_head
+from pytest_decodeperf.census.lm_head import KNOWN_VOCABULARIES, HeadRule, LmHead, find_lm_head
 from pytest_decodeperf.census.step import StepCensus
 from pytest_decodeperf.observe.trace import read_census
 from recorded import anatomy
@@ -34,6 +34,21 @@ def test_grid_times_tile_is_the_vocabulary(tmp_path, public_traces):
     assert head.rule is HeadRule.GRID_TIMES_TILE
     assert head.evidence == "31040 x 8 = 248320, vocabulary Qwen 3.5"
     assert head.launches_per_step == 1
+
+
+def test_a_power_of_two_is_no_evidence_unless_stated(public_traces):
+    # a training step without an LM head; its GEMM's grid and tile are 512 and 256
+    census = read_census(public_traces / "hta_a100_graphlaunch70.json.gz")
+    assert found(census).rule is HeadRule.LONGEST
+    stated = found(census, vocabulary=131_072)
+    assert (stated.rule, stated.evidence) == (
+        HeadRule.GRID_TIMES_TILE,
+        "512 x 256 = 131072, vocabulary as given",
+    )
+
+
+def test_no_vocabulary_that_is_tried_is_a_power_of_two():
+    assert [rows for rows in KNOWN_VOCABULARIES if rows.bit_count() == 1] == []
 
 
 def test_a_vocabulary_that_the_tile_does_not_divide(tmp_path):

@@ -232,6 +232,29 @@ def test_an_empty_file(tmp_path):
     assert refused(path).seen == "a file of 0 bytes"
 
 
+def test_an_empty_gzip(tmp_path):
+    path = tmp_path / "empty.json.gz"
+    path.write_bytes(gzip.compress(b""))
+    assert refused(path).seen == "a gzip of 0 bytes"
+
+
+def test_a_gzipped_sqlite(tmp_path):
+    path = tmp_path / "decode.sqlite.gz"
+    path.write_bytes(gzip.compress(replays(tmp_path / "decode.sqlite").saved().read_bytes()))
+    error = refused(path)
+    assert error.seen == "a gzipped one, in which sqlite cannot search"
+    assert error.do == f"gunzip --keep {path}, and name the unzipped file"
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_the_json_of_nsys_is_refused_with_the_export_command(tmp_path, compress):
+    path = tmp_path / "decode.json"
+    path.write_bytes(compress(b'{"data":["a string","another"]}\n{"Type":48}\n'))
+    error = refused(path)
+    assert error.seen == "an export of Nsight Systems as JSON"
+    assert error.do == "export the report again: nsys export --type=sqlite REPORT.nsys-rep"
+
+
 def test_a_missing_file(tmp_path):
     error = refused(tmp_path / "nowhere.json")
     assert error.expected == "a readable file"
