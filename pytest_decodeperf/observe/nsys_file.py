@@ -77,6 +77,13 @@ def _unreadable(path: Path, seen: str) -> TraceError:
             where=str(path),
             do="wait until nsys or the other program has closed it, or read a copy",
         )
+    if "readonly" in seen:  # sqlite would first have to undo what the journal says
+        return TraceError(
+            expected="a finished export",
+            seen="a journal beside it, of a program that was broken off while it wrote",
+            where=str(path),
+            do="export the report again: nsys export --type=sqlite REPORT.nsys-rep",
+        )
     return TraceError(
         expected="a whole sqlite export of Nsight Systems",
         seen=seen,

@@ -133,12 +133,20 @@ class NsysExport:
             copyCount=copy_count,
         )
 
-    def range(self, name: str, start: int, end: int, *, inline: bool = True) -> None:
+    def range(
+        self,
+        name: str,
+        start: int,
+        end: int | None,
+        *,
+        inline: bool = True,
+        event_type: int = 59,
+    ) -> None:
         self.insert(
             "NVTX_EVENTS",
             start=EPOCH_NS + start,
-            end=EPOCH_NS + end,
-            eventType=59,
+            end=None if end is None else EPOCH_NS + end,
+            eventType=event_type,
             globalTid=(PID << 24) | TID,
             text=name if inline else None,
             textId=None if inline else self.string(name),

@@ -80,6 +80,14 @@ def test_the_table_says_what_it_was_made_from(command, tmp_path):
     assert "4 decode steps counted; left out 2 at the edges, 0 with a prefill" in out
 
 
+def test_a_kernel_that_no_pattern_knows_is_unclassified_with_its_share(command, tmp_path):
+    export = NsysExport(tmp_path / "unknown.sqlite")
+    export.kernel("void zzz<1>(int)", 0, 250)
+    export.kernel("nvjet_sm90_tst", 300, 1050)
+    _, out, _ = command(export.saved())
+    assert row(out, "kernel time unclassified") == "25.0%"
+
+
 def test_json_of_our_own_recording(command):
     content = command.json(MTP3)
     assert content["schema"] == "decodeperf-census/1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pytest_decodeperf.census.api_names import strip_version
 from pytest_decodeperf.census.step import CopyDirection, MemoryKind
 from pytest_decodeperf.observe.activity import ActivityKind
 from pytest_decodeperf.observe.launches import join_launches
-from pytest_decodeperf.observe.trace import read_census, read_trace
+from pytest_decodeperf.observe.trace import read_census, read_trace, read_window
 from pytest_decodeperf.observe.trace_error import TraceError
 from recorded.nsys_export import (
     DEVICE,
@@ -70,6 +71,74 @@ def test_a_batched_copy_counts_each_and_unified_memory_is_apart(tmp_path):
     managed = list(MemoryKind).index(MemoryKind.MANAGED)
     assert (copies["source"][1], copies["destination"][1]) == (managed, managed)
     assert copies["direction"].tolist() == [list(CopyDirection).index(CopyDirection.HTOD)] * 2
+
+
+def test_a_batched_copy_is_counted_in_the_totals(tmp_path):
+    export = NsysExport(tmp_path / "batch.sqlite")
+    export.copy(1, 2, copy_count=5, num_bytes=640)
+    export.copy(3, 4, copy_count=1, num_bytes=8)
+    (copies,) = read_window(export.saved()).totals.copies
+    assert (copies.count, copies.num_bytes) == (6, 648)
+
+
+@pytest.mark.parametrize(("pause_ns", "blocking"), [(50_000, 1), (50_001, 0)])
+def test_a_wait_soon_after_a_pageable_copy_is_a_blocking_copy(tmp_path, pause_ns, blocking):
+    export = NsysExport(tmp_path / "blocking.sqlite")
+    export.call("cudaMemcpyAsync_v3020", 0, 100, correlation=1)
+    export.copy(200, 300, correlation=1, source=PAGEABLE)
+    export.call("cudaStreamSynchronize_v3020", 100 + pause_ns, 200 + pause_ns)
+    assert read_window(export.saved()).totals.num_blocking_copies == blocking
+
+
+def test_a_record_without_correlation_joins_no_call(tmp_path):
+    export = NsysExport(tmp_path / "zero.sqlite")
+    export.call("cudaGraphLaunch_v10000", 0, 1)
+    export.kernel("kernel", 2, 3)
+    launches = join_launches(read_trace(export.saved()))
+    assert (launches.is_orphan.tolist(), launches.in_graph.tolist()) == ([True], [False])
+
+
+def test_a_node_launched_before_the_window_is_in_a_graph_all_the_same(tmp_path):
+    export = NsysExport(tmp_path / "node.sqlite")
+    export.kernel("node", 2, 3, correlation=5, graph_node=12)
+    export.kernel("unknown", 4, 5, correlation=6)
+    totals = read_window(export.saved()).totals
+    assert (totals.num_kernels_in_graphs, totals.num_kernels_before_window) == (1, 1)
+
+
+def test_each_process_numbers_its_devices_from_0(tmp_path):
+    """CUDA_VISIBLE_DEVICES: the first device of both processes is another GPU."""
+    export = NsysExport(tmp_path / "visible.sqlite")
+    table = "TARGET_INFO_CUDA_DEVICE"
+    export.connection.execute(f"CREATE TABLE {table} (gpuId, cudaId, pid)")
+    for gpu, pid in ((0, 50), (1, 60)):
+        export.insert(table, gpuId=gpu, cudaId=0, pid=pid)
+        export.insert("TARGET_INFO_GPU", id=gpu, name=f"GPU {gpu}", memoryBandwidth=1)
+        export.kernel("kernel", 10, 20, pid=pid)
+    devices = read_window(export.saved()).totals.devices
+    assert [(each.device, each.name, each.busy_ns) for each in devices] == [
+        (0, "GPU 0", 10),
+        (1, "GPU 1", 10),
+    ]
+
+
+def test_records_without_a_process_belong_to_the_only_one(tmp_path):
+    export = NsysExport(tmp_path / "one.sqlite")
+    export.call("cudaGraphLaunch_v10000", 0, 1, correlation=3)
+    export.kernel("kernel", 2, 3, correlation=3)
+    export.connection.execute(f"ALTER TABLE {PREFIX}KERNEL DROP COLUMN globalPid")
+    launches = join_launches(read_trace(export.saved()))
+    assert launches.in_graph.tolist() == [True]
+
+
+def test_marks_and_open_ranges_are_no_ranges(tmp_path):
+    export = NsysExport(tmp_path / "marks.sqlite")
+    export.range("whole", 1, 5)
+    export.range("mark", 2, 2, event_type=34)
+    export.range("open", 3, None)
+    export.kernel("kernel", 1, 2)
+    trace = read_trace(export.saved())
+    assert [trace.names[i] for i in trace.ranges["name"]] == ["whole"]
 
 
 def test_ranges_have_their_text_inline_or_in_the_string_table(tmp_path):
@@ -190,6 +259,24 @@ def test_a_log_of_unwritten_pages_is_an_unfinished_export(tmp_path):
     error = refusal(export.path)
     export.connection.close()
     assert error.seen == ("a write-ahead log beside it that holds unwritten pages: open.sqlite-wal")
+
+
+def test_the_journal_of_a_broken_off_writer_is_not_played_back(tmp_path):
+    writer = sqlite3.connect(tmp_path / "whole.sqlite", isolation_level=None)
+    writer.execute(f"CREATE TABLE {PREFIX}KERNEL (start, end, name)")
+    writer.execute("PRAGMA cache_size = 1")
+    writer.execute("BEGIN")
+    row = (1, 2, "kernel" * 100)
+    writer.executemany(f"INSERT INTO {PREFIX}KERNEL VALUES (?, ?, ?)", [row] * 500)  # noqa: S608
+    path = tmp_path / "broken.sqlite"
+    for suffix in ("", "-journal"):
+        shutil.copy(tmp_path / f"whole.sqlite{suffix}", tmp_path / f"broken.sqlite{suffix}")
+    writer.close()
+    content = path.read_bytes()
+    error = refusal(path)
+    assert error.seen == "a journal beside it, of a program that was broken off while it wrote"
+    assert path.read_bytes() == content
+    assert (tmp_path / "broken.sqlite-journal").exists()
 
 
 @pytest.mark.parametrize("name", ["a b?mode=rw#.sqlite", "100%.sqlite", "caf\udce9.sqlite"])
