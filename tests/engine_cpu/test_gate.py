@@ -19,14 +19,17 @@ def stored(tmp_path):
 
 
 def faster(document):
-    """The same baseline, as if five boots had been three times as fast with half the reads."""
+    """The same baseline, as if five boots had been far faster, with half the reads.
+
+    A twentieth of the time: other work on the machine may have slowed the boot that was stored.
+    """
     (boot,) = document["boots"]
     names = [boot, *(f"{boot}.{number}" for number in range(2, 6))]
     document["boots"] = dict.fromkeys(names, document["boots"][boot])
     entry = document["entries"]["time_per_step c=1"]
-    third = entry["values"][boot] / 3
-    entry["values"] = {name: third * (1 + 0.01 * index) for index, name in enumerate(names)}
-    entry["anchor"], entry["anchor_boots"] = third, 5
+    fast = entry["values"][boot] / 20
+    entry["values"] = {name: fast * (1 + 0.01 * index) for index, name in enumerate(names)}
+    entry["anchor"], entry["anchor_boots"] = fast, 5
     assert document["counts"]["c=1"]["aten::item"] == 26
     document["counts"]["c=1"]["aten::item"] = 13
     return document
