@@ -141,13 +141,14 @@ class NsysExport:
         *,
         inline: bool = True,
         event_type: int = 59,
+        pid: int = PID,
     ) -> None:
         self.insert(
             "NVTX_EVENTS",
             start=EPOCH_NS + start,
             end=None if end is None else EPOCH_NS + end,
             eventType=event_type,
-            globalTid=(PID << 24) | TID,
+            globalTid=(pid << 24) | TID,
             text=name if inline else None,
             textId=None if inline else self.string(name),
         )

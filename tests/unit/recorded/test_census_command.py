@@ -178,6 +178,8 @@ def test_another_model_changes_graphs_and_phases(command):
     changes = out.partition("changed (any count")[2]
     assert "  graph_launches: 1 -> 4 +300.0%" in changes
     assert "  kernels_in_graph: 2: 0 -> 84 new" in changes
+    _, out, _ = command(MTP3, DENSE)
+    assert "  kernels_in_graph: 2: 84 -> 0 gone" in out.partition("changed (any count")[2]
     assert "phases_ns: second graph: 0.000 ms -> 0.563 ms" in changes
 
 

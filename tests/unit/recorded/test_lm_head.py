@@ -60,6 +60,38 @@ def test_a_vocabulary_that_the_tile_does_not_divide(tmp_path):
     )
 
 
+@pytest.mark.parametrize("rows", [248_312, 248_321])
+def test_a_vocabulary_that_the_grid_does_not_cover_is_another(tmp_path, rows):
+    # 31,040 blocks of 8 cover 248,313 to 248,320 rows
+    census = read_census(write_steps(tmp_path / "step.sqlite").saved())
+    assert found(census, vocabulary=rows).rule is HeadRule.LONGEST
+
+
+def test_the_time_of_a_head_is_the_median_launch(tmp_path):
+    export = NsysExport(tmp_path / "slow.sqlite")
+    for step in range(5):
+        start = 1_000_000 * step
+        export.range("decodeperf_step", start, start + 900_000)
+        export.call("cuLaunchKernelEx", start, start + 10, correlation=step + 1)
+        length = 900_000 if step == 2 else 100_000
+        export.kernel("nvjet_sm90_a", start + 20, start + 20 + length, correlation=step + 1)
+    assert found(read_census(export.saved())).kernel.median_time_ns == 100_000
+
+
+def test_a_matrix_kernel_that_not_every_step_launches_is_not_guessed(tmp_path):
+    export = NsysExport(tmp_path / "rare.sqlite")
+    for step in range(5):
+        start = 1_000_000 * step
+        export.range("decodeperf_step", start, start + 900_000)
+        names = ["nvjet_sm90_a"] if step != 2 else ["nvjet_sm90_a", "nvjet_sm90_rare"]
+        for at, name in enumerate(names):
+            call, length = start + 1_000 * at, 10_000 + 200_000 * at
+            export.call("cuLaunchKernelEx", call, call + 10, correlation=10 * step + at + 1)
+            begin = start + 20_000 * (at + 1)
+            export.kernel(name, begin, begin + length, correlation=10 * step + at + 1)
+    assert found(read_census(export.saved())).kernel.name == "nvjet_sm90_a"
+
+
 def steps_with(path: Path, *, head_range: bool = False, bandwidth: int | None = None) -> StepCensus:
     """Two GEMMs a step: a long one of 500 us, and one of 250 us that may lie in a head's range."""
     export = NsysExport(path)

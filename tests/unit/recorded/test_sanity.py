@@ -202,9 +202,16 @@ def test_a_smaller_graph_with_nodes_of_its_own_is_whole(tmp_path):
             f"k{kernel}", begin, begin + 15_000, correlation=140, graph_node=2_000 + kernel
         )
     export.call("cudaGraphLaunch_v10000", 40_000_000, 40_005_000, correlation=140)
-    export.call("cudaGraphLaunch_v10000", 41_000_000, 41_005_000, correlation=141)
-    export.kernel("k0", 41_010_000, 41_020_000, correlation=141, graph_node=3_000)
-    assert read_census(export.saved()).steps
+    for step in (41, 42):
+        start = 1_000_000 * step
+        export.call("cudaGraphLaunch_v10000", start, start + 5_000, correlation=100 + step)
+        for kernel in range(25):
+            begin = start + 10_000 + 20_000 * kernel
+            export.kernel(
+                f"k{kernel}", begin, begin + 15_000, correlation=100 + step, graph_node=900 + kernel
+            )
+    sizes = [step.kernels_per_graph_launch for step in read_census(export.saved()).steps]
+    assert sizes == [(25,)] * 39 + [(22,)] + [(25,)]
 
 
 def test_without_node_ids_a_part_cannot_be_told_from_another_graph(tmp_path):

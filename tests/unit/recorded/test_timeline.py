@@ -90,6 +90,21 @@ def test_a_step_without_graphs_has_one_phase_of_work(tmp_path: Path) -> None:
     assert (timeline.host_gap_ns, timeline.residual_ns) == (400 * US, 0)
 
 
+def test_work_ends_with_what_ends_last_not_with_the_last_launch(tmp_path: Path) -> None:
+    export = NsysExport(tmp_path / "streams.sqlite")
+    for step in range(5):
+        start = 1000 * US * step
+        export.range("decodeperf_step", start, start + 900 * US)
+        for at, length in enumerate((700, 50)):  # a long kernel, and a short one beside it
+            call = start + at * US
+            export.call("cudaLaunchKernel_v7000", call, call + 10, correlation=10 * step + at + 1)
+            begin = start + (2 + at) * US
+            export.kernel("k", begin, begin + length * US, correlation=10 * step + at + 1)
+    timeline = read_census(export.saved()).steps[0].timeline
+    assert timeline is not None
+    assert (timeline.gpu_busy_ns, timeline.host_gap_ns) == (700 * US, 300 * US)
+
+
 def test_many_graphs_of_a_step_are_one_phase(tmp_path: Path) -> None:
     export = NsysExport(tmp_path / "piecewise.sqlite")
     for step in range(4):
