@@ -13,7 +13,7 @@ OTHER_PID = 60
 
 
 def steps_of_two_processes(path: Path) -> NsysExport:
-    """Six steps of one process; another one launches and marks 3 ranges at the same times."""
+    """Six steps of one process; another one launches and marks 3 ranges between them."""
     export = NsysExport(path)
     for step in range(6):
         start = 1000 * US * step
@@ -26,7 +26,7 @@ def steps_of_two_processes(path: Path) -> NsysExport:
                 "cudaLaunchKernel_v7000", at, at + 10, correlation=10 * step + launch, pid=OTHER_PID
             )
         if step < 3:
-            export.range("decodeperf_step", start + 300 * US, start + 700 * US, pid=OTHER_PID)
+            export.range("decodeperf_step", start + 920 * US, start + 990 * US, pid=OTHER_PID)
     return export
 
 

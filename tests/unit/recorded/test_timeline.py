@@ -103,6 +103,10 @@ def test_work_ends_with_what_ends_last_not_with_the_last_launch(tmp_path: Path) 
     timeline = read_census(export.saved()).steps[0].timeline
     assert timeline is not None
     assert (timeline.gpu_busy_ns, timeline.host_gap_ns) == (700 * US, 300 * US)
+    assert [(phase.name, phase.time_ns) for phase in timeline.phases] == [
+        ("kernels and copies", 700 * US),
+        ("host preparation", 300 * US),
+    ]
 
 
 def test_many_graphs_of_a_step_are_one_phase(tmp_path: Path) -> None:
