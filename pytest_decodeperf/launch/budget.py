@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
+from typing import TYPE_CHECKING, Final
 
 from pytest_decodeperf.launch.expectation import Expectation, StepBudget
+
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 #: Counts of the CUDA runtime that a budget has a field for; ``census.counters`` takes them.
 COUNTERS: Final = (
@@ -27,6 +27,8 @@ def budget_for(expectation: Expectation, vllm_version: str | None) -> StepBudget
     A version that can't be parsed (a build from a dirty checkout) or is not known (a trace)
     matches only budgets for any version.
     """
+    from packaging.specifiers import SpecifierSet
+
     version = _parse(vllm_version)
     for budget in expectation.budgets:
         if not budget.vllm:
@@ -48,6 +50,8 @@ def limit(budget: StepBudget, counter: str) -> int | None:
 
 
 def _parse(version: str | None) -> Version | None:
+    from packaging.version import InvalidVersion, Version
+
     try:
         return None if version is None else Version(version)
     except InvalidVersion:
