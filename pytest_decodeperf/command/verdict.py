@@ -24,7 +24,7 @@ _DEFAULT_TOLERANCE: Final = 0.03
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's arguments."""
-    values = 'one value a boot, as "52.1 51.3 53.6"; - stands for a lost boot'
+    values = 'one value a boot, oldest first, as "52.1 51.3 53.6"; - stands for a lost boot'
     parser.add_argument("--baseline", required=True, metavar="VALUES", help=values)
     parser.add_argument("--candidate", required=True, metavar="VALUES", help=values)
     parser.add_argument(
@@ -134,6 +134,11 @@ def _lines(
         low, high = verdict.interval
         yield f"  {'95 % interval':18} {_percent(low)} to {_percent(high)}"
         yield f"  {'effect':18} {'shown' if verdict.effect_shown else 'not shown'}"
+    if verdict.estimate is not None:
+        found = verdict.estimate
+        yield f"  {'t':18} {found.t:.3f} (df {found.freedom:.3g}, p = {found.p:.2g})"
+    if verdict.num_positive is not None:
+        yield f"  {'better in':18} {verdict.num_positive} of {verdict.num_candidate} rounds"
     if verdict.smallest_detectable is not None:
         yield f"  {'detectable effect':18} {100 * verdict.smallest_detectable:.2g} % or more"
     if verdict.boots_needed is not None:
@@ -159,6 +164,10 @@ def _json(verdict: Verdict, tolerance: float, arguments: argparse.Namespace) -> 
         "baseline_mean": verdict.baseline_mean,
         "change": verdict.change,
         "interval": verdict.interval,
+        "t": None if verdict.estimate is None else verdict.estimate.t,
+        "degrees_of_freedom": None if verdict.estimate is None else verdict.estimate.freedom,
+        "p": None if verdict.estimate is None else verdict.estimate.p,
+        "num_positive": verdict.num_positive,
         "effect_shown": verdict.effect_shown,
         "detectable_effect": verdict.smallest_detectable,
         "boots_needed": verdict.boots_needed,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pytest_decodeperf.verdict.interval import Change
+
 
 class Word(StrEnum):
     """The gate's six words."""
@@ -27,10 +29,11 @@ class Verdict:
         num_candidate: Boots of the candidate.
         reason: What decided, in words.
         change: Change of the mean; None without numbers.
-        interval: 95 % interval of the change; None when there are too few boots for one.
+        estimate: The change with its error; None when there are too few boots for one.
         baseline_mean: Mean of the baseline's boots, in the metric's unit.
-        boots_needed: Further candidate boots that would decide, if they scatter as these do; None
-            when it is decided or can't be told.
+        boots_needed: Further candidate boots (rounds of a paired comparison) that would decide, if
+            they scatter as these do; None when it is decided or can't be told.
+        num_positive: Pairs whose candidate was better; None of an unpaired comparison.
     """
 
     word: Word
@@ -38,22 +41,26 @@ class Verdict:
     num_candidate: int
     reason: str
     change: float | None = None
-    interval: tuple[float, float] | None = None
+    estimate: Change | None = None
     baseline_mean: float | None = None
     boots_needed: int | None = None
+    num_positive: int | None = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of the change; None when there are too few boots for one."""
+        return None if self.estimate is None else self.estimate.interval
 
     @property
     def smallest_detectable(self) -> float | None:
         """Half the interval: a smaller relative effect could not have been seen."""
-        if self.interval is None:
-            return None
-        low, high = self.interval
-        return (high - low) / 2
+        return None if self.estimate is None else self.estimate.half_width
 
     @property
     def effect_shown(self) -> bool:
         """Whether the interval leaves out 0: an arm that asks "does it help?" is answered."""
-        return self.interval is not None and (self.interval[0] > 0 or self.interval[1] < 0)
+        interval = self.interval
+        return interval is not None and (interval[0] > 0 or interval[1] < 0)
 
     def text(self) -> str:
         """Format on one line."""
@@ -65,8 +72,8 @@ class Verdict:
         return "; ".join(part for part in parts if part)
 
     def _interval_text(self) -> str:
-        if self.interval is None:
-            return ""
-        low, high = self.interval
         boots = f"n = {self.num_baseline}, {self.num_candidate}"
+        if self.interval is None:
+            return f" ({boots})"
+        low, high = self.interval
         return f" [{100 * low:+.1f}, {100 * high:+.1f}] ({boots})"

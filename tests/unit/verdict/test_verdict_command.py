@@ -43,6 +43,7 @@ def test_the_text_says_how_sure_it_is(capsys):
         "  change             -9.31 % (positive is better)",
         "  95 % interval      -11.46 % to -7.17 %",
         "  effect             shown",
+        "  t                  -9.844 (df 8.82, p = 4.7e-06)",
         "  detectable effect  2.1 % or more",
         "  tolerance          3 %",
     ]
