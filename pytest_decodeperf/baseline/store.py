@@ -100,8 +100,10 @@ def decide(entry: Entry | None, sample: Sample, mode: UpdateMode) -> str | None:
     """Say what an update does with a boot: ``append``, ``restart``, or None to leave the entry.
 
     Raises:
-        ValueError: The stored entry is in another unit.
+        ValueError: The stored entry is in another unit, or the sample is no measurement.
     """
+    if sample.invalid:
+        raise ValueError(f"{sample.entry}: {sample.invalid}")
     if entry is None:
         return None if mode is UpdateMode.IMPROVED else "restart"
     if entry.unit != sample.unit:

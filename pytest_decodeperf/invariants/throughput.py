@@ -65,6 +65,18 @@ def sample_against_baseline(
     )
 
 
+def sample_invalid(sample: Sample) -> Finding:
+    """The finding of a value that is no measurement: it is neither judged nor stored."""
+    return Finding(
+        invariant=sample.metric,
+        outcome=Outcome.INVALID,
+        expected="a value that can be a measurement",
+        seen=f"{text_of(sample)}: {sample.invalid}",
+        do="measure again: nothing else on the card, longer num_settle_steps; nothing was stored",
+        value=text_of(sample),
+    )
+
+
 def sample_stored(sample: Sample, verdict: Verdict | None) -> Finding:
     """The finding of a value that is stored instead of judged."""
     stored = 0 if verdict is None else verdict.num_baseline

@@ -25,6 +25,7 @@ from pytest_decodeperf.verdict.verdict import Verdict, Word
 #: Stored boots that a single new boot can be judged by.
 MIN_STORED_BOOTS: Final = 5
 _MIN_BOOTS: Final = 2
+_DRIFT_CONFIDENCE: Final = 0.99
 _MAX_BOOTS: Final = 64  # nobody boots more often; a longer list is steps, not boots
 _REASONS: Final = {
     Word.REGRESSED: "a loss beyond the tolerance",
@@ -59,7 +60,7 @@ def compare_to_baseline(
     refused = _refused(baseline, candidate, tolerance) or _too_few(baseline, candidate, sign)
     if refused is not None:
         return refused
-    least = least_deviation((*baseline, *candidate))
+    least = max(least_deviation(baseline), least_deviation(candidate))
     if len(candidate) == 1:
         change = prediction(baseline, candidate[0], least=least)
     else:
@@ -115,8 +116,8 @@ def compare_paired(
         return _undecided(baseline, candidate, sign, "a paired comparison needs at least 2 rounds")
     differences = [sign * (new - old) / old for old, new in zip(baseline, candidate, strict=True)]
     # both values of a pair are rounded
-    least = math.sqrt(2) * least_deviation((*baseline, *candidate)) / mean(baseline)
-    change = paired(differences, least=least)
+    least = max(least_deviation(baseline), least_deviation(candidate))
+    change = paired(differences, least=math.sqrt(2) * least / mean(baseline))
     positive = sum(difference > 0 for difference in differences)
     verdict = dataclasses.replace(
         _worded(baseline, candidate, change, tolerance), num_positive=positive
@@ -159,7 +160,7 @@ def _doubt(
         clusters = two_clusters(boots, min_gap=tolerance)
         if clusters is not None:
             return f"two clusters of {name} boots: {clusters.text()}"
-    drift = find_drift(baseline, min_change=tolerance)
+    drift = find_drift(baseline, min_change=tolerance, confidence=_DRIFT_CONFIDENCE)
     if drift is None or not verdict.effect_shown:
         return ""
     expected = drift.after((len(candidate) + 1) / 2)

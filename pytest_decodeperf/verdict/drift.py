@@ -11,8 +11,6 @@ from pytest_decodeperf.verdict.interval import mean, quantile
 from pytest_decodeperf.verdict.resolution import least_deviation
 
 _MIN_VALUES: Final = 3
-#: Every boot and every baseline is looked at: 1 in 100 by chance alone is often enough.
-_CONFIDENCE: Final = 0.99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +42,13 @@ class Drift:
         return f"{self.total:+.1%} over {self.num_values} ({each:+.2%} each)"
 
 
-def find_drift(values: Sequence[float], *, min_change: float) -> Drift | None:
+def find_drift(values: Sequence[float], *, min_change: float, confidence: float) -> Drift | None:
     """Fit a line by least squares; None unless it is shown and leads beyond ``min_change``.
 
     Args:
         values: In the order they were measured, all positive.
         min_change: Smallest change from first to last that matters, relative to the mean.
+        confidence: How sure the line's slope must be; 0.99 calls scatter a drift 1 time in 100.
     """
     count = len(values)
     if count < _MIN_VALUES:
@@ -66,6 +65,6 @@ def find_drift(values: Sequence[float], *, min_change: float) -> Drift | None:
         (value - middle - slope * at) ** 2 for at, value in zip(positions, values, strict=True)
     )
     deviation = max(math.sqrt(residuals / (count - 2)), least_deviation(values))
-    if abs(slope) <= quantile(count - 2, _CONFIDENCE) * deviation / math.sqrt(squares):
+    if abs(slope) <= quantile(count - 2, confidence) * deviation / math.sqrt(squares):
         return None
     return drift

@@ -10,14 +10,14 @@ from pytest_decodeperf.verdict.verdict import Word
 
 def test_a_card_that_heats_up():
     """Each window is 2 % slower than the one before."""
-    drift = find_drift([50.0, 49.0, 48.1, 47.0, 46.1], min_change=0.03)
+    drift = find_drift([50.0, 49.0, 48.1, 47.0, 46.1], min_change=0.03, confidence=0.99)
     assert drift.total == pytest.approx(-0.0816, abs=1e-3)
     assert drift.after(1) == pytest.approx(45.09, abs=0.01)
     assert drift.text() == "-8.2% over 5 (-2.04% each)"
 
 
 def test_times_that_rise():
-    assert find_drift([2.001, 2.102, 2.199, 2.301], min_change=0.03).total > 0
+    assert find_drift([2.001, 2.102, 2.199, 2.301], min_change=0.03, confidence=0.99).total > 0
 
 
 @pytest.mark.parametrize(
@@ -32,12 +32,12 @@ def test_times_that_rise():
     ],
 )
 def test_no_drift(values):
-    assert find_drift(values, min_change=0.03) is None
+    assert find_drift(values, min_change=0.03, confidence=0.99) is None
 
 
 def test_scatter_alone_is_seldom_called_a_drift():
     boots = default_rng(5).normal(50, 5, (2000, 6)).tolist()
-    found = [find_drift(values, min_change=0.0) for values in boots]
+    found = [find_drift(values, min_change=0.0, confidence=0.99) for values in boots]
     assert sum(drift is not None for drift in found) / len(found) < 0.02
 
 
