@@ -3,7 +3,7 @@
 Run: python benchmarks/verdict_calibration.py [--trials 10000] [--seed 1]
 
 Prints the tables of docs/measurements/verdict_calibration.md. Every trial calls the engine as the
-gate does. A rate is above its limit when it lies more than 3 of its standard errors above.
+gate does. Status 1 when a promised rate lies more than 3 of its standard errors beyond its limit.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def rates(
 
 
 def main() -> int:
-    """Print the tables; status 1 when a figure that is promised is missed."""
+    """Print the tables; status 1 when a promise is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
@@ -169,49 +169,60 @@ def main() -> int:
     ]
     print(f"\n{arguments.trials} comparisons a cell, seed {arguments.seed}, ", end="")
     print(f"{time.perf_counter() - started:.0f} s, Python {sys.version.split()[0]}")
-    print("\n".join(["\nNot kept:", *missed] if missed else ["\nAll kept."]))
+    print("\n".join(["\nMissed:", *missed] if missed else ["\nEvery promise is kept."]))
     return 1 if missed else 0
 
 
 def false_alarms(spread: float, trials: int, generator: Generator) -> list[str]:
-    """Print how often the same code is called REGRESSED; return the cells above the limit."""
-    print(f"\nFalse alarms, boot-to-boot spread {spread:.0%}, tolerance {TOLERANCE:.0%}, in %\n")
-    print(f"| boots | {' | '.join(DRAWS)} |")
-    print(f"|---|{'---|' * len(DRAWS)}")
+    """Print how often the same code is called REGRESSED; return the promises that are missed."""
+    print(f"\nThe same code called REGRESSED, boot-to-boot spread {spread:.0%}, in %\n")
     limit = FALSE_ALARM_LIMIT
     highest = limit + 3 * math.sqrt(limit * (1 - limit) / trials)
     missed = []
-    for design in designs():
-        cells = []
-        for name, draw in DRAWS.items():
-            found = rates(design, draw, spread=spread, loss=0.0, trials=trials, generator=generator)
-            rate = found[Word.REGRESSED]
-            cells.append(f"**{100 * rate:.1f}**" if rate > highest else f"{100 * rate:.1f}")
-            if rate > highest:
-                missed.append(f"  {design.name}, {name}, spread {spread:.0%}: {100 * rate:.1f} %")
-        print(f"| {design.name} | {' | '.join(cells)} |", flush=True)
+    for design, name, rate in table(spread=spread, loss=0.0, trials=trials, generator=generator):
+        if rate > highest and alarms_are_promised(design, name, spread):
+            missed.append(f"  {design.name}, {name}, spread {spread:.0%}: {100 * rate:.1f} %")
     return missed
 
 
 def detection(trials: int, generator: Generator) -> list[str]:
     """Print how often a loss of 5 % at a spread of 1 % is called REGRESSED."""
-    print("\nA loss of 5 % at a spread of 1 %, called REGRESSED, in %\n")
-    print(f"| boots | {' | '.join(DRAWS)} |")
-    print(f"|---|{'---|' * len(DRAWS)}")
+    print("\nA loss of 5 % called REGRESSED, boot-to-boot spread 1 %, in %\n")
     lowest = DETECTION_LIMIT - 3 * math.sqrt(DETECTION_LIMIT * (1 - DETECTION_LIMIT) / trials)
     missed = []
+    for design, name, rate in table(spread=0.01, loss=0.05, trials=trials, generator=generator):
+        six = min(design.num_baseline, design.num_candidate) >= 6
+        if six and not name.startswith(("bimodal", "drifting")) and rate < lowest:
+            missed.append(f"  detection, {design.name}, {name}: {100 * rate:.1f} %")
+    return missed
+
+
+def table(
+    *, spread: float, loss: float, trials: int, generator: Generator
+) -> Iterator[tuple[Design, str, float]]:
+    """Print one line a design, one column a distribution; yield each cell."""
+    print(f"| boots | {' | '.join(DRAWS)} |")
+    print(f"|---|{'---:|' * len(DRAWS)}")
     for design in designs():
         cells = []
         for name, draw in DRAWS.items():
-            found = rates(design, draw, spread=0.01, loss=0.05, trials=trials, generator=generator)
-            rate = found[Word.REGRESSED]
-            promised = design.num_candidate >= 6 and not name.startswith("bimodal")
-            low = promised and rate < lowest
-            cells.append(f"**{100 * rate:.1f}**" if low else f"{100 * rate:.1f}")
-            if low:
-                missed.append(f"  detection, {design.name}, {name}: {100 * rate:.1f} %")
+            found = rates(
+                design, draw, spread=spread, loss=loss, trials=trials, generator=generator
+            )
+            cells.append(f"{100 * found[Word.REGRESSED]:.1f}")
+            yield design, name, found[Word.REGRESSED]
         print(f"| {design.name} | {' | '.join(cells)} |", flush=True)
-    return missed
+
+
+def alarms_are_promised(design: Design, name: str, spread: float) -> bool:
+    """Whether the limit on false alarms is promised here; docs/measurements says why not.
+
+    Stored boots can't tell the machine's drift from the code's, and one boot can't tell a tail or
+    a second state from a loss once they reach beyond the tolerance.
+    """
+    if name.startswith("drifting"):
+        return design.paired
+    return design.num_candidate > 1 or name == "normal" or spread <= 0.01
 
 
 if __name__ == "__main__":

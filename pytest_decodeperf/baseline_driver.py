@@ -32,8 +32,6 @@ class BaselineDriver:
 
     def __call__(self, sample: Sample) -> Finding:
         """Judge one boot's value, with the launch's tolerance for its metric."""
-        if sample.invalid:
-            return throughput.sample_invalid(sample)
         tolerance = self._launch.expectation.tolerances.get(sample.metric, DEFAULT_TOLERANCE)
         sample = dataclasses.replace(sample, tolerance=tolerance)
         key, entry = self._look_up(sample)

@@ -39,6 +39,8 @@ def sample_against_baseline(
         key: Names the baseline that was looked for.
         differing: Fields in which the closest stored baseline differs.
     """
+    if sample.invalid:
+        return _invalid(sample)
     if verdict is None:
         return Finding(
             invariant=sample.metric,
@@ -65,7 +67,7 @@ def sample_against_baseline(
     )
 
 
-def sample_invalid(sample: Sample) -> Finding:
+def _invalid(sample: Sample) -> Finding:
     """The finding of a value that is no measurement: it is neither judged nor stored."""
     return Finding(
         invariant=sample.metric,
