@@ -217,12 +217,14 @@ def table(
 def alarms_are_promised(design: Design, name: str, spread: float) -> bool:
     """Whether the limit on false alarms is promised here; docs/measurements says why not.
 
-    Stored boots can't tell the machine's drift from the code's, and one boot can't tell a tail or
-    a second state from a loss once they reach beyond the tolerance.
+    Stored boots can't tell the machine's drift from the code's. One boot can't tell a second state
+    from a loss, nor a tail that reaches beyond the tolerance.
     """
     if name.startswith("drifting"):
         return design.paired
-    return design.num_candidate > 1 or name == "normal" or spread <= 0.01
+    if design.num_candidate > 1 or name == "normal":
+        return True
+    return spread <= 0.01 and not name.startswith("bimodal")
 
 
 if __name__ == "__main__":
