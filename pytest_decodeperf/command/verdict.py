@@ -152,7 +152,8 @@ def _lines(
     unit = "rounds" if arguments.paired else "boots"
     for name, boots in (("baseline", baseline), ("candidate", candidate)):
         if boots:
-            yield f"  {name:18} {statistics.fmean(boots):.4g} (mean of {len(boots)} {unit})"
+            of = f"mean of {len(boots)} {unit}" if len(boots) > 1 else f"1 {unit[:-1]}"
+            yield f"  {name:18} {statistics.fmean(boots):.4g} ({of})"
     if verdict.change is not None:
         yield f"  {'change':18} {_percent(verdict.change)} (positive is better)"
     if verdict.interval is not None:
