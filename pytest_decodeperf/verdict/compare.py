@@ -184,6 +184,7 @@ def _worded(
         num_candidate=len(candidate),
         reason=_REASONS[word],
         change=change.mean,
+        interval=change.interval,
         estimate=change,
         baseline_mean=mean(baseline),
     )

@@ -29,7 +29,8 @@ class Verdict:
         num_candidate: Boots of the candidate.
         reason: What decided, in words.
         change: Change of the mean; None without numbers.
-        estimate: The change with its error; None when there are too few boots for one.
+        interval: 95 % interval of the change; None when there are too few boots for one.
+        estimate: The change with its error, which the interval comes from.
         baseline_mean: Mean of the baseline's boots, in the metric's unit.
         boots_needed: Further candidate boots (rounds of a paired comparison) that would decide, if
             they scatter as these do; None when it is decided or can't be told.
@@ -41,26 +42,24 @@ class Verdict:
     num_candidate: int
     reason: str
     change: float | None = None
+    interval: tuple[float, float] | None = None
     estimate: Change | None = None
     baseline_mean: float | None = None
     boots_needed: int | None = None
     num_positive: int | None = None
 
     @property
-    def interval(self) -> tuple[float, float] | None:
-        """95 % interval of the change; None when there are too few boots for one."""
-        return None if self.estimate is None else self.estimate.interval
-
-    @property
     def smallest_detectable(self) -> float | None:
         """Half the interval: a smaller relative effect could not have been seen."""
-        return None if self.estimate is None else self.estimate.half_width
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        return (high - low) / 2
 
     @property
     def effect_shown(self) -> bool:
         """Whether the interval leaves out 0: an arm that asks "does it help?" is answered."""
-        interval = self.interval
-        return interval is not None and (interval[0] > 0 or interval[1] < 0)
+        return self.interval is not None and (self.interval[0] > 0 or self.interval[1] < 0)
 
     def text(self) -> str:
         """Format on one line."""
