@@ -1,174 +1,230 @@
-"""How often the verdicts are wrong on simulated boots, and how often they find a real loss.
+"""How often the verdict engine cries wolf, and how often it misses, on simulated boots.
 
-Run: python benchmarks/verdict_calibration.py [--rounds 4000] [--markdown FILE]
+Run: python benchmarks/verdict_calibration.py [--trials 10000] [--seed 1]
 
-Boots are drawn with a spread of 1 % around the same mean (false alarms) or with a loss of 5 % in
-the candidate (detection), at the default tolerance of 3 %:
-
-normal        Gauss
-heavy-tailed  Student's t with 3 degrees of freedom, scaled to the same standard deviation
-bimodal       a third of the boots 10 % slower for life
-drifting      each boot 0.2 % slower than the one before, both arms interleaved in time
+Prints the tables of docs/measurements/verdict_calibration.md. Every trial calls the engine as the
+gate does. Status 1 when a promised rate lies more than 3 of its standard errors beyond its limit.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+from numpy.random import Generator, default_rng
 
 from pytest_decodeperf.verdict.compare import compare_paired, compare_to_baseline
-from pytest_decodeperf.verdict.verdict import Verdict, Word
+from pytest_decodeperf.verdict.verdict import Word
 
-SPREAD = 0.01
-TOLERANCE = 0.03
-SEED = 20261201
-FALSE_ALARM_LIMIT = 0.025
-DETECTION_GOAL = 0.95
+TOLERANCE: Final = 0.03
+FALSE_ALARM_LIMIT: Final = 0.025
+DETECTION_LIMIT: Final = 0.95
+_LEVEL: Final = 50.0
 
-Draw = Callable[[np.random.Generator, int], np.ndarray]
-
-
-def normal(random: np.random.Generator, count: int) -> np.ndarray:
-    """Gauss."""
-    return random.normal(1.0, SPREAD, count)
+#: One value a boot, mean 0 and standard deviation 1, drawn in the order in which they boot.
+Draw = Callable[[Generator, int], np.ndarray]
 
 
-def heavy_tailed(random: np.random.Generator, count: int) -> np.ndarray:
-    """Student's t with 3 degrees of freedom, whose variance is 3."""
-    return 1.0 + SPREAD * random.standard_t(3, count) / np.sqrt(3)
+def normal(generator: Generator, count: int) -> np.ndarray:
+    """Boots that scatter evenly."""
+    return generator.standard_normal(count)
 
 
-def bimodal(random: np.random.Generator, count: int) -> np.ndarray:
-    """A third of the boots is slow for life."""
-    slow = random.random(count) < 1 / 3
-    return random.normal(1.0, SPREAD, count) * np.where(slow, 0.9, 1.0)
+def heavy_tailed(generator: Generator, count: int) -> np.ndarray:
+    """Student's t with 3 degrees of freedom: now and then a boot far off, on either side."""
+    return generator.standard_t(3, count) / math.sqrt(3)
 
 
-def drifting(random: np.random.Generator, count: int) -> np.ndarray:
-    """The machine gets slower from boot to boot."""
-    return random.normal(1.0, SPREAD, count) * (1 - 0.002 * np.arange(count))
+def slow_tailed(generator: Generator, count: int) -> np.ndarray:
+    """Exponential losses: most boots near the best, some slow ones."""
+    return 1 - generator.standard_exponential(count)
 
 
-DRAWS: dict[str, Draw] = {
+@dataclass(frozen=True, kw_only=True)
+class Bimodal:
+    """Two states 20 scatters apart, fixed at each boot."""
+
+    slow_share: float
+
+    def __call__(self, generator: Generator, count: int) -> np.ndarray:
+        """Draw boots."""
+        share = self.slow_share
+        states = -(generator.random(count) < share).astype(float)
+        values = states + share + 0.05 * generator.standard_normal(count)
+        return values / math.sqrt(share * (1 - share) + 0.05**2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drifting:
+    """Every boot is slower than the one before: the machine, not the code."""
+
+    per_boot: float
+
+    def __call__(self, generator: Generator, count: int) -> np.ndarray:
+        """Draw boots."""
+        return generator.standard_normal(count) - self.per_boot * np.arange(count)
+
+
+DRAWS: Final[dict[str, Draw]] = {
     "normal": normal,
     "heavy-tailed": heavy_tailed,
-    "bimodal": bimodal,
-    "drifting": drifting,
+    "slow-tailed": slow_tailed,
+    "bimodal, half slow": Bimodal(slow_share=0.5),
+    "bimodal, 1 of 8 slow": Bimodal(slow_share=1 / 8),
+    "bimodal, 7 of 8 slow": Bimodal(slow_share=7 / 8),
+    "drifting 0.3 a boot": Drifting(per_boot=0.3),
 }
 
 
-def interleaved(draw: Draw, random: np.random.Generator, count: int) -> tuple[list, list]:
-    """Draw both arms in the order they run in: AB, BA, AB, ..."""
-    boots = draw(random, 2 * count)
-    first = [2 * index + index % 2 for index in range(count)]
-    second = [2 * index + 1 - index % 2 for index in range(count)]
-    return list(boots[first]), list(boots[second])
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """How many boots of each arm, and in which order they ran."""
+
+    name: str
+    num_baseline: int
+    num_candidate: int
+    paired: bool = False
+    interleaved: bool = False
+
+    def arms(self, values: Sequence[float]) -> tuple[list[float], list[float]]:
+        """Deal boots out: stored ones ran first; rounds run AB, BA, AB, ..."""
+        if not self.interleaved:
+            return list(values[: self.num_baseline]), list(values[self.num_baseline :])
+        baseline, candidate = [], []
+        for index in range(self.num_baseline):
+            first, second = values[2 * index : 2 * index + 2]
+            baseline.append(first if index % 2 == 0 else second)
+            candidate.append(second if index % 2 == 0 else first)
+        return baseline, candidate
 
 
-def unpaired(draw: Draw, random: np.random.Generator, count: int, loss: float) -> Verdict:
-    """Judge as many boots of today by as many stored ones."""
-    baseline, candidate = interleaved(draw, random, count)
-    return judged(compare_to_baseline, baseline, candidate, loss)
+def designs() -> Iterator[Design]:
+    """All that the gate judges: stored groups, single boots, arms."""
+    for count in (3, 4, 5, 6, 8, 10):
+        yield Design(name=f"stored {count}, today {count}", num_baseline=count, num_candidate=count)
+    for stored, today in ((10, 2), (5, 3), (10, 3), (3, 10)):
+        name = f"stored {stored}, today {today}"
+        yield Design(name=name, num_baseline=stored, num_candidate=today)
+    for stored in (5, 6, 8, 10):
+        yield Design(name=f"stored {stored}, today 1", num_baseline=stored, num_candidate=1)
+    yield from arm_designs(3, 4, 5, 6, 8, 10)
 
 
-def in_pairs(draw: Draw, random: np.random.Generator, count: int, loss: float) -> Verdict:
-    """Judge two arms of one run."""
-    baseline, candidate = interleaved(draw, random, count)
-    return judged(compare_paired, baseline, candidate, loss)
+def arm_designs(*counts: int) -> Iterator[Design]:
+    """Interleaved arms, judged by pairs."""
+    for count in counts:
+        yield Design(
+            name=f"arms, {count} rounds",
+            num_baseline=count,
+            num_candidate=count,
+            paired=True,
+            interleaved=True,
+        )
 
 
-def one_boot(draw: Draw, random: np.random.Generator, count: int, loss: float) -> Verdict:
-    """Judge one boot of today by stored ones."""
-    boots = draw(random, count + 1)
-    return judged(compare_to_baseline, list(boots[:count]), [boots[count]], loss)
+def rates(
+    design: Design, draw: Draw, *, spread: float, loss: float, trials: int, generator: Generator
+) -> dict[Word, float]:
+    """Share of each word over many comparisons.
 
-
-def judged(compare, baseline: list, candidate: list, loss: float) -> Verdict:
-    """Compare after the loss was put in."""
-    return compare(
-        baseline,
-        [value * (1 - loss) for value in candidate],
-        tolerance=TOLERANCE,
-        higher_is_better=True,
-    )
-
-
-#: One boot can't be told from a slow process: its false alarms are shown, not promised.
-SINGLE = "one boot against"
-
-CASES = {
-    "boots against boots": (unpaired, (3, 4, 6, 8, 10)),
-    "pairs": (in_pairs, (3, 4, 6, 8, 10)),
-    SINGLE: (one_boot, (5, 7, 10)),
-}
-
-
-def shares(rounds: int, loss: float) -> Iterator[tuple[str, str, int, dict[str, float]]]:
-    """Yield case, distribution, number of boots and the share of each word."""
-    for case, (compare, counts) in CASES.items():
-        for name, draw in DRAWS.items():
-            for count in counts:
-                random = np.random.default_rng([SEED, count, len(name)])
-                words = Counter(compare(draw, random, count, loss).word for _ in range(rounds))
-                yield case, name, count, {word: words[word] / rounds for word in Word}
-
-
-def table(rows: list[tuple[str, str, int, dict[str, float]]]) -> list[str]:
-    """Lay the shares out as a table."""
-    shown = [Word.REGRESSED, Word.NO_DECISION, Word.WORSE_WITHIN, Word.OK, Word.IMPROVED]
-    lines = [
-        "| how | boots are | n | " + " | ".join(shown) + " |",
-        "|---" * (3 + len(shown)) + "|",
-    ]
-    for case, name, count, words in rows:
-        cells = " | ".join(f"{100 * words[word]:.1f} %" for word in shown)
-        lines.append(f"| {case} | {name} | {count} | {cells} |")
-    return lines
+    Args:
+        design: Boots and their order.
+        draw: The boots' distribution.
+        spread: Standard deviation of one boot, relative.
+        loss: What the candidate really loses, relative; 0 for the same code.
+        trials: Comparisons.
+        generator: Of random numbers.
+    """
+    judge = compare_paired if design.paired else compare_to_baseline
+    found: Counter[Word] = Counter()
+    for _ in range(trials):
+        drawn = draw(generator, design.num_baseline + design.num_candidate)
+        values = _LEVEL * np.maximum(1 + spread * drawn, 0.01)
+        baseline, candidate = design.arms(values.tolist())
+        candidate = [(1 - loss) * value for value in candidate]
+        verdict = judge(baseline, candidate, tolerance=TOLERANCE, higher_is_better=True)
+        found[verdict.word] += 1
+    return {word: found[word] / trials for word in Word}
 
 
 def main() -> int:
-    """Print both tables; 1 when a promised figure is missed."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=4000)
-    parser.add_argument("--markdown", type=Path)
+    """Print the tables; status 1 when a promise is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    same = list(shares(arguments.rounds, 0.0))
-    lost = list(shares(arguments.rounds, 0.05))
-    lines = [
-        f"{arguments.rounds} rounds a line, spread {SPREAD:.0%}, tolerance {TOLERANCE:.0%}",
-        "",
-        "The same code on both sides:",
-        "",
-        *table(same),
-        "",
-        "The candidate is 5 % slower:",
-        "",
-        *table(lost),
-    ]
-    print("\n".join(lines))
-    if arguments.markdown is not None:
-        arguments.markdown.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    # a share of `rounds` draws is itself uncertain: two standard errors are not yet a miss
-    error = (FALSE_ALARM_LIMIT * (1 - FALSE_ALARM_LIMIT) / arguments.rounds) ** 0.5
-    alarms = [row for row in same if row[3][Word.REGRESSED] > FALSE_ALARM_LIMIT + 2 * error]
-    for case, name, count, words in alarms:
-        print(f"false alarms above {FALSE_ALARM_LIMIT:.1%}: {case} {name} n={count} "
-              f"{words[Word.REGRESSED]:.1%}")  # fmt: skip
-    promised = [row for row in alarms if row[0] != SINGLE]
+    started = time.perf_counter()
+    generator = default_rng(arguments.seed)
     missed = [
-        row
-        for row in lost
-        if row[1] == "normal" and row[2] == 6 and row[3][Word.REGRESSED] < DETECTION_GOAL
+        *false_alarms(0.01, arguments.trials, generator),
+        *false_alarms(0.05, arguments.trials, generator),
+        *detection(arguments.trials, generator),
     ]
-    for case, name, count, words in missed:
-        print(f"found in less than {DETECTION_GOAL:.0%}: {case} {name} n={count} "
-              f"{words[Word.REGRESSED]:.1%}")  # fmt: skip
-    return 1 if promised or missed else 0
+    print(f"\n{arguments.trials} comparisons a cell, seed {arguments.seed}, ", end="")
+    print(f"{time.perf_counter() - started:.0f} s, Python {sys.version.split()[0]}")
+    print("\n".join(["\nMissed:", *missed] if missed else ["\nEvery promise is kept."]))
+    return 1 if missed else 0
+
+
+def false_alarms(spread: float, trials: int, generator: Generator) -> list[str]:
+    """Print how often the same code is called REGRESSED; return the promises that are missed."""
+    print(f"\nThe same code called REGRESSED, boot-to-boot spread {spread:.0%}, in %\n")
+    limit = FALSE_ALARM_LIMIT
+    highest = limit + 3 * math.sqrt(limit * (1 - limit) / trials)
+    missed = []
+    for design, name, rate in table(spread=spread, loss=0.0, trials=trials, generator=generator):
+        if rate > highest and alarms_are_promised(design, name, spread):
+            missed.append(f"  {design.name}, {name}, spread {spread:.0%}: {100 * rate:.1f} %")
+    return missed
+
+
+def detection(trials: int, generator: Generator) -> list[str]:
+    """Print how often a loss of 5 % at a spread of 1 % is called REGRESSED."""
+    print("\nA loss of 5 % called REGRESSED, boot-to-boot spread 1 %, in %\n")
+    lowest = DETECTION_LIMIT - 3 * math.sqrt(DETECTION_LIMIT * (1 - DETECTION_LIMIT) / trials)
+    missed = []
+    for design, name, rate in table(spread=0.01, loss=0.05, trials=trials, generator=generator):
+        six = min(design.num_baseline, design.num_candidate) >= 6
+        if six and not name.startswith(("bimodal", "drifting")) and rate < lowest:
+            missed.append(f"  detection, {design.name}, {name}: {100 * rate:.1f} %")
+    return missed
+
+
+def table(
+    *, spread: float, loss: float, trials: int, generator: Generator
+) -> Iterator[tuple[Design, str, float]]:
+    """Print one line a design, one column a distribution; yield each cell."""
+    print(f"| boots | {' | '.join(DRAWS)} |")
+    print(f"|---|{'---:|' * len(DRAWS)}")
+    for design in designs():
+        cells = []
+        for name, draw in DRAWS.items():
+            found = rates(
+                design, draw, spread=spread, loss=loss, trials=trials, generator=generator
+            )
+            cells.append(f"{100 * found[Word.REGRESSED]:.1f}")
+            yield design, name, found[Word.REGRESSED]
+        print(f"| {design.name} | {' | '.join(cells)} |", flush=True)
+
+
+def alarms_are_promised(design: Design, name: str, spread: float) -> bool:
+    """Whether the limit on false alarms is promised here; docs/measurements says why not.
+
+    Stored boots can't tell the machine's drift from the code's. One boot can't tell a second state
+    from a loss, nor a tail that reaches beyond the tolerance.
+    """
+    if name.startswith("drifting"):
+        return design.paired
+    if design.num_candidate > 1 or name == "normal":
+        return True
+    return spread <= 0.01 and not name.startswith("bimodal")
 
 
 if __name__ == "__main__":

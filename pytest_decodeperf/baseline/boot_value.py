@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from typing import Final
 
 from pytest_decodeperf.baseline.sample import Sample
-from pytest_decodeperf.census.decode import DecodeWindow, total_speculation
+from pytest_decodeperf.census.decode import DecodeWindow, Speculation, total_speculation
+from pytest_decodeperf.verdict.drift import find_drift
+
+_DRIFT_THAT_MATTERS: Final = 0.03  # measurement.md: T
+#: Each boot gives several values, and a false alarm fails a test: 1 in 1,000.
+_DRIFT_CONFIDENCE: Final = 0.999
+_MIN_WINDOWS_OF_A_DRIFT: Final = 5  # three in a row fall by chance too often on a busy host
 
 
 def time_per_step(windows: Sequence[DecodeWindow]) -> Sample:
@@ -16,13 +23,14 @@ def time_per_step(windows: Sequence[DecodeWindow]) -> Sample:
         ValueError: No windows, windows of several concurrencies, or a profiled one.
     """
     concurrency = _concurrency(windows)
-    value = statistics.median(window.time_per_step_ns for window in windows) * 1e-6
+    times_ms = [window.time_per_step_ns * 1e-6 for window in windows]
     return Sample(
         metric="time_per_step",
         concurrency=concurrency,
-        value=value,
+        value=statistics.median(times_ms),
         unit="ms",
         higher_is_better=False,
+        invalid=_drift_of(times_ms),
     )
 
 
@@ -33,13 +41,14 @@ def tokens_per_s(windows: Sequence[DecodeWindow]) -> Sample:
         ValueError: As ``time_per_step``.
     """
     concurrency = _concurrency(windows)
-    value = statistics.median(window.tokens_per_s for window in windows)
+    speeds = [window.tokens_per_s for window in windows]
     return Sample(
         metric="tokens_per_s",
         concurrency=concurrency,
-        value=value,
+        value=statistics.median(speeds),
         unit="tok/s",
         higher_is_better=True,
+        invalid=_drift_of(speeds),
     )
 
 
@@ -61,6 +70,24 @@ def acceptance_length(windows: Sequence[DecodeWindow]) -> Sample | None:
         value=speculation.acceptance_length_tokens,
         unit="tokens",
         higher_is_better=True,
+        invalid=_more_than_drafted(speculation),
+    )
+
+
+def _drift_of(windows: Sequence[float]) -> str:
+    if len(windows) < _MIN_WINDOWS_OF_A_DRIFT:
+        return ""
+    drift = find_drift(windows, min_change=_DRIFT_THAT_MATTERS, confidence=_DRIFT_CONFIDENCE)
+    return "" if drift is None else f"the boot's windows drift: {drift.text()}"
+
+
+def _more_than_drafted(speculation: Speculation) -> str:
+    if speculation.num_accepted_tokens <= speculation.num_draft_tokens:
+        return ""
+    largest = 1 + speculation.num_draft_tokens / speculation.num_drafts
+    return (
+        f"{speculation.acceptance_length_tokens:.4g} tokens a step, where the drafts allow "
+        f"{largest:.4g}: counts of other requests are mixed in"
     )
 
 

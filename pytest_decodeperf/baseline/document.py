@@ -15,6 +15,8 @@ from pytest_decodeperf.baseline.key import BaselineKey
 from pytest_decodeperf.baseline.sample import Provenance
 
 SCHEMA: Final = "decodeperf-baseline/1"
+#: Relative standard deviation of boots: five that scatter so show a loss in one boot from 46 % on.
+MAX_SPREAD: Final = 0.15
 
 
 class BaselineError(Exception):
@@ -52,6 +54,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         anchor: Mean of the first boots; slow losses add up against it.
         anchor_boots: Boots it is made of; it is fixed once they are enough.
         history: What was replaced, oldest first.
+        max_spread: Relative standard deviation beyond which no boot is added.
     """
 
     unit: str
@@ -60,6 +63,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     anchor: float
     anchor_boots: int
     history: tuple[History, ...] = ()
+    max_spread: float = MAX_SPREAD
 
     @property
     def boots(self) -> tuple[float, ...]:

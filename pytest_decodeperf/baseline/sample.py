@@ -16,6 +16,7 @@ class Sample:
         unit: As shown: ``ms``, ``tok/s``, ``tokens`` or ``a step``.
         higher_is_better: False for times and counts.
         tolerance: Relative loss that is accepted; None where values are compared exactly.
+        invalid: Why the value is no measurement and never stored; empty when it is one.
     """
 
     metric: str
@@ -24,6 +25,7 @@ class Sample:
     unit: str
     higher_is_better: bool
     tolerance: float | None = None
+    invalid: str = ""
 
     @property
     def entry(self) -> str:

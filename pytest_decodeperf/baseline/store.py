@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from pytest_decodeperf.baseline.document import (
+    MAX_SPREAD,
     SCHEMA,
     BaselineError,
     Document,
@@ -31,6 +32,7 @@ from pytest_decodeperf.verdict.verdict import Verdict, Word
 
 #: Boots an entry keeps: the newest; enough for an interval, few enough to follow the machine.
 MAX_STORED_BOOTS: Final = 10
+_MIN_BOOTS_OF_A_SPREAD: Final = 3
 
 
 class UpdateMode(StrEnum):
@@ -102,6 +104,8 @@ def decide(entry: Entry | None, sample: Sample, mode: UpdateMode) -> str | None:
     Raises:
         ValueError: The stored entry is in another unit.
     """
+    if sample.invalid:
+        return None
     if entry is None:
         return None if mode is UpdateMode.IMPROVED else "restart"
     if entry.unit != sample.unit:
@@ -150,6 +154,7 @@ def update(
 
     Raises:
         BaselineError: The file can't be read or written; it is unchanged then.
+        ValueError: With this boot an entry would scatter beyond its limit; nothing is stored then.
     """
     path = folder / key.file_name
     with _locked(folder):
@@ -166,6 +171,8 @@ def update(
             new = _restarted(old, sample, boot, provenance.date, reason)
             if action == "append" and old is not None:
                 new = _appended(old, sample, boot)
+                if sample.tolerance is not None:  # counts are equal or they are not
+                    _refuse_spread(sample.entry, new, tolerance=sample.tolerance)
             entries[sample.entry] = new
             lines.append(_line(sample, old, new))
         if lines:
@@ -183,6 +190,26 @@ def update(
                 ),
             )
     return UpdateReport(path=path, lines=tuple(lines))
+
+
+def _refuse_spread(name: str, entry: Entry, *, tolerance: float) -> None:
+    """Refuse a baseline that could show nothing; two boots give no spread worth the name.
+
+    A profile that accepts a loss of 50 % accepts boots that scatter by as much.
+    """
+    boots, limit = entry.boots, max(entry.max_spread, tolerance)
+    if len(boots) < _MIN_BOOTS_OF_A_SPREAD:
+        return
+    spread = statistics.stdev(boots) / statistics.fmean(boots)
+    if spread <= limit:
+        return
+    raise ValueError(
+        f"  expected: {name}: boots that scatter by at most {limit:.1%}\n"
+        f"  seen:     {spread:.1%} over {len(boots)} boots: "
+        f"{', '.join(f'{boot:g}' for boot in boots)} {entry.unit}\n"
+        f"  do:       keep other work off the machine and store the entry anew, or raise "
+        f"its max_spread in the file; leaving out the odd boot makes the rest look too quiet"
+    )
 
 
 def _appended(old: Entry, sample: Sample, boot: str) -> Entry:
@@ -217,6 +244,7 @@ def _restarted(old: Entry | None, sample: Sample, boot: str, date: str, reason: 
         anchor=value,
         anchor_boots=1,
         history=history,
+        max_spread=MAX_SPREAD if old is None else old.max_spread,
     )
     if old is None or reason or _is_better(value, old):
         return entry

@@ -39,6 +39,8 @@ def sample_against_baseline(
         key: Names the baseline that was looked for.
         differing: Fields in which the closest stored baseline differs.
     """
+    if sample.invalid:
+        return _invalid(sample)
     if verdict is None:
         return Finding(
             invariant=sample.metric,
@@ -62,6 +64,18 @@ def sample_against_baseline(
         note="faster than the baseline: --update-baselines=improved stores it"
         if outcome is Outcome.IMPROVED
         else "",
+    )
+
+
+def _invalid(sample: Sample) -> Finding:
+    """The finding of a value that is no measurement: it is neither judged nor stored."""
+    return Finding(
+        invariant=sample.metric,
+        outcome=Outcome.INVALID,
+        expected="a value that can be a measurement",
+        seen=f"{text_of(sample)}: {sample.invalid}",
+        do="measure again: nothing else on the card, longer num_settle_steps; nothing was stored",
+        value=text_of(sample),
     )
 
 

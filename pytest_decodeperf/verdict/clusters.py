@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from pytest_decodeperf.verdict.interval import mean
 
 _MIN_BOOTS: Final = 4
 #: The gap between the clusters against the widest of the two: 4 tells 33 and 41 tok/s apart
@@ -24,8 +25,8 @@ class Clusters:
     def text(self) -> str:
         """Name the centres and how many boots each holds."""
         return (
-            f"{statistics.fmean(self.high):.4g} ({len(self.high)} boots) and "
-            f"{statistics.fmean(self.low):.4g} ({len(self.low)})"
+            f"{mean(self.high):.4g} ({len(self.high)} boots) and "
+            f"{mean(self.low):.4g} ({len(self.low)})"
         )
 
 
@@ -44,6 +45,6 @@ def two_clusters(boots: Sequence[float], *, min_gap: float) -> Clusters | None:
     low, high = tuple(ordered[:at]), tuple(ordered[at:])
     gap = high[0] - low[-1]
     widest = max(low[-1] - low[0], high[-1] - high[0])
-    if gap < min_gap * statistics.fmean(boots) or gap < _MIN_GAP_TO_SPREAD * widest:
+    if gap < min_gap * mean(boots) or gap < _MIN_GAP_TO_SPREAD * widest:
         return None
     return Clusters(low=low, high=high)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pytest_decodeperf.verdict.interval import Change
+
 
 class Word(StrEnum):
     """The gate's six words."""
@@ -28,9 +30,11 @@ class Verdict:
         reason: What decided, in words.
         change: Change of the mean; None without numbers.
         interval: 95 % interval of the change; None when there are too few boots for one.
+        estimate: The change with its error, which the interval comes from.
         baseline_mean: Mean of the baseline's boots, in the metric's unit.
-        boots_needed: Further candidate boots that would decide, if they scatter as these do; None
-            when it is decided or can't be told.
+        boots_needed: Further candidate boots (rounds of a paired comparison) that would decide, if
+            they scatter as these do; None when it is decided or can't be told.
+        num_positive: Pairs whose candidate was better; None of an unpaired comparison.
     """
 
     word: Word
@@ -39,8 +43,10 @@ class Verdict:
     reason: str
     change: float | None = None
     interval: tuple[float, float] | None = None
+    estimate: Change | None = None
     baseline_mean: float | None = None
     boots_needed: int | None = None
+    num_positive: int | None = None
 
     @property
     def smallest_detectable(self) -> float | None:
@@ -65,8 +71,8 @@ class Verdict:
         return "; ".join(part for part in parts if part)
 
     def _interval_text(self) -> str:
-        if self.interval is None:
-            return ""
-        low, high = self.interval
         boots = f"n = {self.num_baseline}, {self.num_candidate}"
+        if self.interval is None:
+            return f" ({boots})"
+        low, high = self.interval
         return f" [{100 * low:+.1f}, {100 * high:+.1f}] ({boots})"

@@ -152,6 +152,53 @@ def test_slow_losses_add_up_against_the_anchor(tmp_path):
     assert "against the anchor" in compare(entry, value, tolerance=0.03).reason
 
 
+def test_boots_that_scatter_beyond_the_limit_are_refused_whole(tmp_path):
+    stored(tmp_path, 2.0, 3.0)
+    before = (tmp_path / KEY.file_name).read_bytes()
+    with pytest.raises(ValueError, match=r"scatter by at most 15\.0%") as refused:
+        update(
+            tmp_path,
+            KEY,
+            [sample(2.1), sample(5.0, concurrency=4)],
+            mode=UpdateMode.MISSING,
+            provenance=provenance(30),
+        )
+    assert "seen:     23.3% over 3 boots: 2, 3, 2.1 ms" in str(refused.value)
+    assert "max_spread" in str(refused.value)
+    assert (tmp_path / KEY.file_name).read_bytes() == before
+
+
+def test_counts_may_differ_as_they_like(tmp_path):
+    for second, value in enumerate((0, 0, 8)):
+        count = sample(value, metric="pageable_copies", tolerance=None)
+        update(tmp_path, KEY, [count], mode=UpdateMode.MISSING, provenance=provenance(second))
+    assert find(tmp_path, KEY).entries["pageable_copies c=1"].boots == (0, 0, 8)
+
+
+def test_the_files_own_limit_decides(tmp_path):
+    stored(tmp_path, 2.0, 3.0)
+    path = tmp_path / KEY.file_name
+    path.write_text(path.read_text().replace('"max_spread": 0.15', '"max_spread": 0.3'))
+    update(tmp_path, KEY, [sample(2.1)], mode=UpdateMode.MISSING, provenance=provenance(30))
+    assert boots(tmp_path) == (2.0, 3.0, 2.1)
+    assert find(tmp_path, KEY).entries[ENTRY].max_spread == 0.3
+
+
+def test_a_profile_that_accepts_half_accepts_boots_that_scatter_so(tmp_path):
+    values = (2.0, 3.0, 4.0, 2.5)
+    for second, value in enumerate(values):
+        update(
+            tmp_path,
+            KEY,
+            [sample(value, tolerance=0.5)],
+            mode=UpdateMode.MISSING,
+            provenance=provenance(second),
+        )
+    assert boots(tmp_path) == values
+    with pytest.raises(ValueError, match=r"scatter by at most 15\.0%"):
+        stored(tmp_path, 5.0)
+
+
 def test_improved_stores_only_a_shown_gain(tmp_path):
     stored(tmp_path, 2.79, 2.80, 2.78, 2.79, 2.80)
     for value, expected in ((2.79, 5), (3.2, 5), (2.5, 1)):

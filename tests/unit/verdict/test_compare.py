@@ -123,3 +123,50 @@ def test_arms_of_different_lengths():
 def test_one_round_is_no_comparison():
     verdict = compare_paired([1.0], [1.0], tolerance=0.03, higher_is_better=True)
     assert verdict.word is Word.NO_DECISION
+
+
+def test_groups_of_different_size_get_the_wider_interval():
+    """Two boots that agree by luck: Welch alone gives -1.9 % +- 0.5 and shows a loss."""
+    stored = [100.2, 98.9, 101.1, 99.4, 100.6, 99.1, 100.9, 99.7, 100.3, 99.8]
+    verdict = compare(stored, [98.1, 98.1], 0.01)
+    assert verdict.interval == pytest.approx((-0.0312, -0.0068), abs=1e-4)
+    assert verdict.estimate.freedom == 10
+
+
+def test_equal_values_give_neither_nan_nor_certainty():
+    """Report R40: acceptance 3.19, 3.19 against 2.66, 2.66 has no scatter at all."""
+    verdict = compare([3.19, 3.19], [2.66, 2.66], 0.02)
+    assert verdict.word is Word.REGRESSED
+    assert verdict.change == pytest.approx(-0.166, abs=5e-4)
+    assert 0 < verdict.estimate.p < 0.01
+    assert verdict.interval[0] < verdict.change < verdict.interval[1]
+    same = compare_paired([3.19] * 3, [3.19] * 3, tolerance=0.02, higher_is_better=True)
+    assert same.word is Word.OK
+    assert same.estimate.p == 1
+
+
+def test_one_boot_an_arm_shows_its_change_and_decides_nothing():
+    """Report R46 and table N12: 184.53 against 177.71, one run each."""
+    verdict = compare([184.53], [177.71], 0.03)
+    assert verdict.word is Word.NO_DECISION
+    assert verdict.change == pytest.approx(-0.037, abs=5e-4)
+    assert verdict.interval is None
+    assert verdict.text().startswith("-3.7% (n = 1, 1); one boot is judged by at least 5")
+
+
+def test_more_rounds_needed_come_from_the_scatter_of_the_rounds():
+    """The rounds differ by 20 %, the arms within a round by 1 to 4 %."""
+    baseline = [80.0, 100.0, 120.0]
+    verdict = compare_paired(baseline, [79.2, 96.0, 117.6], tolerance=0.03, higher_is_better=True)
+    assert verdict.word is Word.NO_DECISION
+    assert verdict.boots_needed == 20
+    assert verdict.num_positive == 0
+
+
+def test_rounds_in_two_clusters():
+    """Half of the candidate's boots are in the slow state: no mean describes them."""
+    baseline = [41.2, 41.0, 41.4, 41.1, 41.3, 41.2]
+    candidate = [33.1, 41.1, 33.0, 41.2, 33.2, 41.3]
+    verdict = compare_paired(baseline, candidate, tolerance=0.03, higher_is_better=True)
+    assert verdict.word is Word.NO_DECISION
+    assert "two clusters of rounds" in verdict.text()

@@ -43,6 +43,7 @@ def test_the_text_says_how_sure_it_is(capsys):
         "  change             -9.31 % (positive is better)",
         "  95 % interval      -11.46 % to -7.17 %",
         "  effect             shown",
+        "  t                  -9.844 (df 8.82, p = 4.7e-06)",
         "  detectable effect  2.1 % or more",
         "  tolerance          3 %",
     ]
@@ -51,6 +52,21 @@ def test_the_text_says_how_sure_it_is(capsys):
 def test_no_decision_says_how_many_boots_are_missing(capsys):
     main(["verdict", "--baseline", "100 104 97 101 99 103", "--candidate", "99 96"])
     assert "still needed" in capsys.readouterr().out
+
+
+def test_a_loss_in_one_boot_asks_for_a_second(capsys):
+    main(["verdict", "--baseline", QUIET, "--candidate", "46"])
+    assert "a second one tells a slow process from slow code" in capsys.readouterr().out
+    main(["verdict", "--baseline", QUIET, "--candidate", "46 46.1"])
+    assert "second" not in capsys.readouterr().out
+
+
+def test_a_paired_table_counts_the_rounds_that_got_better(capsys):
+    call = ["verdict", "--paired", "--baseline", "10 11 12 13", "--candidate", "10.5 11.6 12 13.9"]
+    assert main(call) == 0
+    seen = capsys.readouterr().out
+    assert "  t                  2.886 (df 3, p = 0.063)\n" in seen
+    assert "  better in          3 of 4 rounds\n" in seen
 
 
 def test_json_holds_the_figures(capsys):
